@@ -1,0 +1,69 @@
+/* eslint-disable */
+/** What crosses the binding for one tensor: elements in row-major order, or strings. */
+export type NativeData = ArrayBufferView | string[]
+/** One output: a tensor, a sequence, a map, or an absent optional. */
+export type NativeOutput =
+  | [type: string, data: ArrayBufferView | string[], dims: number[]]
+  | ['sequence', NativeOutput[]]
+  | ['map', NativeOutput, NativeOutput]
+  | null
+
+/**
+ * Which binding artifact the generated loader actually loaded: `'native'` for
+ * a native addon, otherwise the `platformArchABI` of the WASI flavor. Every
+ * flavor napi-rs can build is listed, because `NAPI_RS_NATIVE_LIBRARY_PATH`
+ * can point the loader at a WASI artifact this package does not build itself.
+ */
+export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
+
+/** Cancels the call it was given to. */
+export declare class Cancel {
+  constructor()
+  cancel(): void
+}
+
+/** Samples copied out of JavaScript, one by one. */
+export declare class NativeDataset {
+  constructor()
+  /** Adds a sample: parallel arrays in the order of the module's inputs. */
+  add(module: NativeModule, data: NativeData[], dims: (readonly number[])[]): void
+}
+
+/** A loaded model with the threads that serve it, and the report of its tune if it was tuned. */
+export declare class NativeModule {
+  /** `GraphInfo` as JSON. */
+  get graphInfo(): string
+  /** `BackendInfo` as JSON. */
+  get backend(): string
+  /** The report of the tune as JSON. */
+  get report(): string | null
+  /** Queues a run on parallel arrays of data and dimensions in graph order. */
+  run(data: NativeData[], dims: (readonly number[])[], cancel?: Cancel | undefined | null): Promise<NativeOutput[]>
+  /** Runs on the calling thread. */
+  runSync(data: NativeData[], dims: (readonly number[])[]): NativeOutput[]
+  /** Takes no more runs; settles when those that were accepted have ended and the session is freed. */
+  dispose(): Promise<void>
+  /** Writes a tuned module to one file. */
+  save(path: string, cancel?: Cancel | undefined | null): Promise<void>
+}
+
+/** Times the module on a dataset; `options` is JSON, the result `InspectReport` as JSON, events the number of calls made. */
+export declare function inspect(module: NativeModule, dataset: NativeDataset, options: string, progress: (event: string) => void, cancel?: Cancel | undefined | null): Promise<string>
+
+/** Loads a checkpoint. */
+export declare function loadCheckpoint(path: string, cancel?: Cancel | undefined | null): Promise<NativeModule>
+
+/** Loads a model; `options` is JSON of the settings given, the rest takes its defaults. */
+export declare function loadModule(path: string | undefined | null, bytes: Uint8Array | null, external: [string, Uint8Array][] | null, options: string, cancel?: Cancel | undefined | null): Promise<NativeModule>
+
+/** Reads the graph without a session; gives `GraphInfo` as JSON. */
+export declare function readGraph(path?: string | undefined | null, bytes?: Uint8Array | null, external?: [string, Uint8Array][] | null): Promise<string>
+
+/** Names the ONNX Runtime library to load. */
+export declare function setRuntime(libraryPath: string): void
+
+/** Tunes the module's model on a dataset; `options` is JSON, events are `Progress` as JSON. */
+export declare function tune(module: NativeModule, dataset: NativeDataset, options: string, progress: (event: string) => void, cancel?: Cancel | undefined | null): Promise<NativeModule>
+
+/** Loads the runtime if it isn't loaded yet; gives its facts as JSON. */
+export declare function versions(): Promise<string>

@@ -1,0 +1,43 @@
+'use strict'
+
+const { Cancel } = require('../binding.js')
+const { AbortError, fromNative, typeError } = require('./errors.js')
+
+/**
+ * Makes a native call that `signal` can cancel, and gives its result or the public error.
+ * @template T
+ * @param {AbortSignal | undefined} signal
+ * @param {(cancel: Cancel | undefined) => Promise<T>} start
+ * @returns {Promise<T>}
+ */
+async function call(signal, start) {
+  if (signal === undefined) {
+    try {
+      return await start(undefined)
+    } catch (error) {
+      throw fromNative(error)
+    }
+  }
+  checkSignal(signal)
+  if (signal.aborted) throw new AbortError(signal.reason)
+  const cancel = new Cancel()
+  const abort = () => cancel.cancel()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await start(cancel)
+  } catch (error) {
+    throw fromNative(error, signal)
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** @param {unknown} signal @returns {asserts signal is AbortSignal} */
+function checkSignal(signal) {
+  const like = /** @type {any} */ (signal)
+  if (typeof like?.aborted !== 'boolean' || typeof like?.addEventListener !== 'function') {
+    throw typeError('signal must be an AbortSignal', { code: 'ERR_OPTION', expected: 'AbortSignal', received: signal })
+  }
+}
+
+module.exports = { call }

@@ -1,0 +1,68 @@
+'use strict'
+
+const binding = require('../binding.js')
+const { call } = require('./call.js')
+const { readDataset } = require('./dataset.js')
+const { any, callback, checkOptions, integer } = require('./options.js')
+const { withProgress } = require('./progress.js')
+const { table } = require('./table.js')
+const { withTarget } = require('./target.js')
+
+const OPTIONS = { iterations: integer(1), warmup: integer(0), signal: any, onProgress: callback }
+
+/** What `inspect` found. */
+class InspectReport {
+  #report
+
+  /** @param {any} report */
+  constructor(report) {
+    this.#report = report
+  }
+
+  get modules() {
+    return this.#report.modules
+  }
+
+  /** AITune's way of asking. */
+  getModules() {
+    return this.modules
+  }
+
+  describe() {
+    const head = ['module', 'calls', 'mean ms', 'p50 ms', 'p90 ms', 'p99 ms', 'share', 'operators', 'inputs']
+    const rows = this.modules.map((/** @type {any} */ module) => [
+      module.name,
+      String(module.calls),
+      ...[module.meanMs, module.p50Ms, module.p90Ms, module.p99Ms].map((value) => value.toFixed(3)),
+      `${(module.share * 100).toFixed(0)} %`,
+      String(module.onnxGraph.operators.length),
+      module.inputTypes[0].join(' ')
+    ])
+    return table(head, rows)
+  }
+
+  toJSON() {
+    return this.#report
+  }
+}
+
+/** @param {any} target @param {any} dataset @param {any} [options] */
+async function inspect(target, dataset, options) {
+  const { iterations = 10, warmup = 5, signal, onProgress } = checkOptions(options, OPTIONS)
+  return withTarget(target, signal, async (native, module) => {
+    const samples = await readDataset(native, module.graphInfo.inputs, dataset, iterations + warmup, signal)
+    const total = iterations + warmup
+    const read = (/** @type {number} */ calls) => ({
+      phase: calls <= warmup ? 'warmup' : 'measure', candidate: '', index: calls, total, fraction: calls / total,
+      message: `call ${calls} of ${total}`, etaMs: 0
+    })
+    const json = await withProgress(signal, onProgress, read, (listener, both) =>
+      call(both, (cancel) => binding.inspect(native, samples, JSON.stringify({ iterations, warmup }), listener, cancel)))
+    const report = JSON.parse(json)
+    const { modelPath } = module.graphInfo
+    report.modules.forEach((/** @type {any} */ one) => { one.name = modelPath ?? 'model' })
+    return new InspectReport(report)
+  })
+}
+
+module.exports = { InspectReport, inspect }

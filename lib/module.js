@@ -1,0 +1,113 @@
+'use strict'
+
+const binding = require('../binding.js')
+const { call } = require('./call.js')
+const { OnnxTuneError, fromNative } = require('./errors.js')
+const { prepare } = require('./inputs.js')
+const { any, boolean, checkOptions, integer, oneOf } = require('./options.js')
+const { readSource } = require('./source.js')
+const { fromNativeOutput } = require('./tensor.js')
+
+/** Settings of ONNX Runtime on the CPU, shared with `ONNXRuntimeBackend`. */
+const SETTINGS = {
+  threads: integer(1, 1024),
+  callers: integer(1, 1024),
+  spinning: boolean,
+  graphOptimization: oneOf(['disabled', 'basic', 'extended', 'all'])
+}
+
+const LOAD_OPTIONS = { ...SETTINGS, externalData: any, signal: any }
+const RUN_OPTIONS = { signal: any }
+
+/** Keeps the constructors to this package: modules come from `load` and `tune`. */
+const FROM_NATIVE = Symbol('native')
+
+/** A loaded model. */
+class OnnxModule {
+  /** @type {import('../binding').NativeModule} */
+  #native
+  /** @type {import('../index').GraphInfo} */
+  #graphInfo
+  /** @type {any} */
+  #backend
+
+  /** @param {symbol} key @param {import('../binding').NativeModule} native */
+  constructor(key, native) {
+    if (key !== FROM_NATIVE) {
+      throw new OnnxTuneError('modules are made by OnnxModule.load, tune and TunedModule.load', { code: 'ERR_CONSTRUCTOR' })
+    }
+    this.#native = native
+    this.#graphInfo = JSON.parse(native.graphInfo)
+    this.#backend = Object.freeze(JSON.parse(native.backend))
+  }
+
+  /** @param {any} source @param {any} [options] */
+  static async load(source, options) {
+    const { signal, externalData, ...settings } = checkOptions(options, LOAD_OPTIONS)
+    const { path, bytes, external } = readSource(source, externalData)
+    const native = await call(signal, (cancel) =>
+      binding.loadModule(path, bytes, external, JSON.stringify(settings), cancel))
+    return new OnnxModule(FROM_NATIVE, native)
+  }
+
+  get graphInfo() {
+    return this.#graphInfo
+  }
+
+  get device() {
+    return 'cpu'
+  }
+
+  get backend() {
+    return this.#backend
+  }
+
+  /** @param {any} inputs @param {any} [options] */
+  async run(inputs, options) {
+    const { signal } = checkOptions(options, RUN_OPTIONS)
+    // Arguments are read before the first await, so that they count as they are at call time.
+    const { data, dims } = prepare(this.#graphInfo.inputs, inputs)
+    return this.#outputs(await call(signal, (cancel) => this.#native.run(data, dims, cancel)))
+  }
+
+  /** @param {any} inputs */
+  runSync(inputs) {
+    const { data, dims } = prepare(this.#graphInfo.inputs, inputs)
+    let outputs
+    try {
+      outputs = this.#native.runSync(data, dims)
+    } catch (error) {
+      throw fromNative(error)
+    }
+    return this.#outputs(outputs)
+  }
+
+  async dispose() {
+    await call(undefined, () => this.#native.dispose())
+  }
+
+  async [/** @type {typeof Symbol.asyncDispose} */ (Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose'))]() {
+    await this.dispose()
+  }
+
+  /** @param {import('../binding').NativeOutput[]} values */
+  #outputs(values) {
+    /** @type {Record<string, any>} */
+    const outputs = {}
+    this.#graphInfo.outputs.forEach((info, index) => {
+      const value = fromNativeOutput(values[index])
+      // Assignment would set the prototype instead.
+      if (info.name === '__proto__') Object.defineProperty(outputs, info.name, { value, enumerable: true, writable: true, configurable: true })
+      else outputs[info.name] = value
+    })
+    return outputs
+  }
+
+  /** For this package. @param {symbol} key */
+  native(key) {
+    if (key !== FROM_NATIVE) throw new OnnxTuneError('native is internal', { code: 'ERR_CONSTRUCTOR' })
+    return this.#native
+  }
+}
+
+module.exports = { FROM_NATIVE, OnnxModule, SETTINGS }

@@ -1,0 +1,42 @@
+'use strict'
+
+/**
+ * A guard for the user's progress callback: native code cannot catch what it throws, so the first throw is kept for the
+ * call to reject with, and ends it.
+ * @param {((event: any) => void) | undefined} onProgress @param {(json: any) => any} read
+ */
+function progressGuard(onProgress, read) {
+  const controller = new AbortController()
+  /** @type {{ error: unknown } | undefined} */
+  let thrown
+  const listener = (/** @type {string} */ json) => {
+    if (onProgress === undefined || thrown !== undefined) return
+    try {
+      onProgress(read(JSON.parse(json)))
+    } catch (error) {
+      thrown = { error }
+      controller.abort(error)
+    }
+  }
+  return { listener, signal: controller.signal, thrown: () => thrown }
+}
+
+/**
+ * Makes a native call that tells progress to the user's callback.
+ * @template T
+ * @param {AbortSignal | undefined} signal
+ * @param {((event: any) => void) | undefined} onProgress
+ * @param {(json: any) => any} read
+ * @param {(listener: (json: string) => void, signal: AbortSignal) => Promise<T>} start
+ */
+async function withProgress(signal, onProgress, read, start) {
+  const guard = progressGuard(onProgress, read)
+  try {
+    return await start(guard.listener, signal === undefined ? guard.signal : AbortSignal.any([signal, guard.signal]))
+  } catch (error) {
+    const thrown = guard.thrown()
+    throw thrown === undefined ? error : thrown.error
+  }
+}
+
+module.exports = { withProgress }

@@ -1,0 +1,196 @@
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use memmap2::Mmap;
+use prost::Message;
+
+use super::error::GraphError;
+use super::external::{self, ExternalFile};
+use super::info::GraphInfo;
+use super::messages::ModelProto;
+use super::sniff;
+
+/// Where a model comes from.
+#[derive(Clone, Debug)]
+pub enum ModelSource {
+    /// A file; relative paths count from the current folder, links are followed.
+    File(PathBuf),
+    /// Bytes, with the data of external tensors by the location that the model names.
+    Memory { bytes: Bytes, external: Vec<(String, Bytes)> },
+}
+
+/// A model: its bytes, and its messages decoded once. Weights are slices of the bytes.
+#[derive(Clone, Debug)]
+pub struct Model {
+    path: Option<PathBuf>,
+    bytes: Bytes,
+    external: Vec<(String, Bytes)>,
+    proto: ModelProto,
+}
+
+impl Model {
+    /// Opens and decodes a model. A file is mapped, not read; it must not be shortened or overwritten in place while
+    /// the model lives (replacing it by a rename is fine). External data is not looked at, see
+    /// [`check_external_data`](Model::check_external_data).
+    ///
+    /// # Errors
+    ///
+    /// Every [`GraphError`] but those of external data.
+    pub fn open(source: ModelSource) -> Result<Model, GraphError> {
+        match source {
+            ModelSource::File(path) => {
+                let bytes = map(&path)?;
+                let proto = decode(&format!("'{}'", path.display()), Some(&path), &bytes)?;
+                Ok(Model { path: Some(path), bytes, external: Vec::new(), proto })
+            }
+            ModelSource::Memory { bytes, external } => {
+                let proto = decode("the model given as bytes", None, &bytes)?;
+                Ok(Model { path: None, bytes, external, proto })
+            }
+        }
+    }
+
+    /// The path as given; `None` for a model in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The path to load the model from with ONNX Runtime, which looks for external data only beside the path it is
+    /// given: the path as given, or what its link points to when the data lies there. `None` for a model in memory.
+    pub fn runtime_path(&self) -> Option<PathBuf> {
+        let path = self.path.as_deref()?;
+        let (mut files, _) = external::collect(&self.proto);
+        let resolved = external::resolve_on_disk(&mut files, path).then(|| fs::canonicalize(path).ok()).flatten();
+        Some(resolved.unwrap_or_else(|| path.to_owned()))
+    }
+
+    /// The model as it was read, without external data.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The decoded messages.
+    pub fn proto(&self) -> &ModelProto {
+        &self.proto
+    }
+
+    /// The external data given with a model in memory: location and bytes.
+    pub fn external(&self) -> &[(String, Bytes)] {
+        &self.external
+    }
+
+    /// What the graph needs and holds. Looks at the sizes of external files.
+    pub fn info(&self) -> GraphInfo {
+        GraphInfo::new(self)
+    }
+
+    /// The files that hold external data, in order of first use; present or not. Broken references are left out.
+    pub fn external_files(&self) -> Vec<ExternalFile> {
+        self.resolve().0
+    }
+
+    /// Checks that all external data is there and long enough. Its content is not read.
+    ///
+    /// # Errors
+    ///
+    /// [`GraphError::ExternalDataInvalid`], [`ExternalDataPath`](GraphError::ExternalDataPath),
+    /// [`ExternalDataMissing`](GraphError::ExternalDataMissing),
+    /// [`ExternalDataTooShort`](GraphError::ExternalDataTooShort), or [`LfsPointer`](GraphError::LfsPointer) for a
+    /// data file that Git LFS didn't fetch.
+    pub fn check_external_data(&self) -> Result<(), GraphError> {
+        let (files, broken) = self.resolve();
+        broken.map_or(Ok(()), Err)?;
+        if let Some((file, reason)) = files.iter().find_map(|file| file.refused.map(|reason| (file, reason))) {
+            let (tensor, location) = (file.tensor.clone(), file.location.clone());
+            return Err(GraphError::ExternalDataPath { tensor, location, reason });
+        }
+        let missing: Vec<&ExternalFile> = files.iter().filter(|file| file.bytes.is_none()).collect();
+        if let Some(first) = missing.first() {
+            return Err(GraphError::ExternalDataMissing {
+                tensor: first.tensor.clone(),
+                location: first.location.clone(),
+                path: first.path.clone(),
+                missing: missing.iter().map(|file| file.location.clone()).collect(),
+            });
+        }
+        files.iter().try_for_each(check_length)
+    }
+
+    /// Whether encoding the messages again would lose or change something: fields that this crate doesn't know, or a
+    /// way of writing that it doesn't keep (such as packed dimensions). Judged by length; takes a pass over the model.
+    pub fn has_unknown_fields(&self) -> bool {
+        self.proto.encoded_len() != self.bytes.len()
+    }
+
+    fn resolve(&self) -> (Vec<ExternalFile>, Option<GraphError>) {
+        let (mut files, broken) = external::collect(&self.proto);
+        match &self.path {
+            Some(path) => {
+                external::resolve_on_disk(&mut files, path);
+            }
+            None => external::resolve_in_memory(&mut files, &self.external),
+        }
+        (files, broken)
+    }
+}
+
+fn check_length(file: &ExternalFile) -> Result<(), GraphError> {
+    let actual = file.bytes.unwrap_or(0);
+    if actual >= file.needed {
+        return Ok(());
+    }
+    if let Some(path) = file.path.as_deref().filter(|path| begins_as_lfs_pointer(path)) {
+        return Err(GraphError::LfsPointer { path: path.to_owned() });
+    }
+    Err(GraphError::ExternalDataTooShort { location: file.location.clone(), needed: file.needed, actual })
+}
+
+fn begins_as_lfs_pointer(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && sniff::is_lfs_pointer(&head)
+}
+
+pub(super) fn map(path: &Path) -> Result<Bytes, GraphError> {
+    let failed = |source: io::Error| match source.kind() {
+        // A file where the path needs a folder: nothing can be there.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => GraphError::NotFound { path: path.to_owned() },
+        _ => GraphError::Unreadable { path: path.to_owned(), source },
+    };
+    let metadata = fs::metadata(path).map_err(failed)?;
+    // Asked before opening: opening a pipe would wait for its writer.
+    if !metadata.is_file() {
+        return Err(GraphError::NotAFile { path: path.to_owned() });
+    }
+    let file = File::open(path).map_err(failed)?;
+    if metadata.len() == 0 {
+        return Ok(Bytes::new());
+    }
+    // SAFETY: the mapping is private and read-only. It stays valid as long as nobody shortens the file in place, which
+    // no program can rule out; `Model::open` says so to its callers.
+    match unsafe { Mmap::map(&file) } {
+        Ok(mapping) => Ok(Bytes::from_owner(mapping)),
+        // Some network and FUSE file systems can't map.
+        Err(_) => fs::read(path).map(Bytes::from).map_err(failed),
+    }
+}
+
+fn decode(what: &str, path: Option<&Path>, bytes: &Bytes) -> Result<ModelProto, GraphError> {
+    if bytes.is_empty() {
+        return Err(GraphError::Empty { what: what.to_owned() });
+    }
+    // Decoding comes first: a model may begin with the bytes of any other format's signature.
+    let recognised = || sniff::recognise(what, path, bytes);
+    match ModelProto::decode(bytes.clone()) {
+        Ok(proto) if holds_graph(&proto) => Ok(proto),
+        Ok(_) => Err(recognised().unwrap_or_else(|| GraphError::NoGraph { what: what.to_owned() })),
+        Err(error) => Err(recognised().unwrap_or_else(|| sniff::diagnose(what, bytes, &error.to_string()))),
+    }
+}
+
+/// Protobuf takes much garbage for a message of unknown fields, so a model counts only with something to run.
+fn holds_graph(proto: &ModelProto) -> bool {
+    proto.graph.as_ref().is_some_and(|graph| !graph.node.is_empty() || !graph.output.is_empty())
+}

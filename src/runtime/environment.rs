@@ -1,0 +1,89 @@
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use ort::logging::{LogLevel, LoggerFunction};
+
+use super::{RuntimeError, library};
+
+/// The loaded ONNX Runtime. There is at most one in a process, and it lives until the process ends.
+pub struct Runtime {
+    path: PathBuf,
+    version: String,
+    pub(super) environment: ort::environment::Environment,
+}
+
+#[derive(Default)]
+struct State {
+    explicit: Option<PathBuf>,
+    runtime: Option<&'static Runtime>,
+}
+
+/// The one global: ONNX Runtime allows a single environment in a process.
+static STATE: Mutex<State> = Mutex::new(State { explicit: None, runtime: None });
+
+fn state() -> MutexGuard<'static, State> {
+    // A panic while holding the lock leaves the state as it was before the failed step, which is valid.
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Names the library to load. Takes effect until the runtime is loaded; afterwards only the same path is accepted.
+pub fn set_library(path: &Path) -> Result<(), RuntimeError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut state = state();
+    match state.runtime {
+        Some(runtime) if runtime.path != path => Err(RuntimeError::AlreadyLoaded { loaded: runtime.path.clone() }),
+        _ => {
+            state.explicit = Some(path);
+            Ok(())
+        }
+    }
+}
+
+impl Runtime {
+    /// The runtime, loaded on first use. A failed attempt leaves nothing behind: the next call tries again.
+    pub fn get() -> Result<&'static Runtime, RuntimeError> {
+        let mut state = state();
+        if let Some(runtime) = state.runtime {
+            return Ok(runtime);
+        }
+        let path = library::find(state.explicit.as_deref())?;
+        let runtime: &'static Runtime = Box::leak(Box::new(Runtime::load(path)?));
+        state.runtime = Some(runtime);
+        Ok(runtime)
+    }
+
+    fn load(path: PathBuf) -> Result<Runtime, RuntimeError> {
+        let version = library::open(&path)?;
+        let start = |reason: String| RuntimeError::Start { path: path.clone(), reason };
+        let environment = ort::init_from(&path)
+            .map_err(|error| start(error.to_string()))?
+            .with_name("onnxtune")
+            .with_telemetry(false)
+            .with_logger(logger())
+            .build()
+            .map_err(|error| start(error.to_string()))?;
+        environment.set_log_level(LogLevel::Warning);
+        Ok(Runtime { path, version, environment })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The version the library tells of itself, such as `1.31.1`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+/// Sends the runtime's log lines to `tracing`; nothing reaches stderr unless a subscriber puts it there.
+fn logger() -> LoggerFunction {
+    Arc::new(|level, category, _id, location, message| match level {
+        LogLevel::Fatal | LogLevel::Error => tracing::error!(target: "onnxruntime", category, location, "{message}"),
+        LogLevel::Warning => tracing::warn!(target: "onnxruntime", category, location, "{message}"),
+        LogLevel::Info => tracing::info!(target: "onnxruntime", category, location, "{message}"),
+        LogLevel::Verbose => tracing::trace!(target: "onnxruntime", category, location, "{message}"),
+    })
+}

@@ -1,0 +1,17 @@
+//! ONNX Runtime: finding and loading its library, its one environment, sessions, runs and their cancellation.
+//!
+//! Sessions are built through the `ort` crate; runs go to the C API directly, since `ort` takes `&mut Session` for a
+//! run and so would allow one run at a time.
+
+mod api;
+mod cancel;
+mod environment;
+mod error;
+pub mod library;
+mod session;
+mod value;
+
+pub use cancel::{CancelGuard, CancelToken};
+pub use environment::{Runtime, set_library};
+pub use error::RuntimeError;
+pub use session::{GraphOptimization, Session, SessionOptions};

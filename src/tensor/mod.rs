@@ -1,0 +1,7 @@
+//! Tensors in host memory: element types, shapes and values. The ground floor; it knows no model and no runtime.
+
+mod dtype;
+mod value;
+
+pub use dtype::DType;
+pub use value::{Data, Tensor, TensorError, Value, elements};
