@@ -15,7 +15,6 @@ use super::{
     to_json, token,
 };
 use crate::{
-    error::ErrorReport,
     tensor::Tensor,
     tune::{self, InspectOptions, TuneOptions},
 };
@@ -105,6 +104,6 @@ pub fn inspect<'env>(
     on_thread(env, "inspect", move || {
         let told = |calls: usize| send(&progress, &calls);
         let report = tune::inspect(&served.server, served.graph.clone(), &samples, options, &told, &cancel)?;
-        Ok::<_, ErrorReport>(to_json(&report)?)
+        to_json(&report)
     })
 }

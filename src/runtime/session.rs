@@ -68,8 +68,7 @@ impl Session {
             true => RuntimeError::Cancelled,
             false => RuntimeError::from_load(message, runtime.version()),
         };
-        let builder = SessionBuilder::new(&runtime.environment).map_err(|error| failed(error.message()))?;
-        let mut builder = configure(builder, options).map_err(|error| failed(error.message()))?;
+        let mut builder = configure(runtime, options).map_err(|message| failed(&message))?;
         let canceler = builder.canceler();
         let _guard = cancel.on_cancel(move || drop(canceler.cancel()));
         add_external(&mut builder, model).map_err(|message| failed(&message))?;
@@ -140,19 +139,23 @@ impl Session {
     }
 }
 
-fn configure(builder: SessionBuilder, options: &SessionOptions) -> Result<SessionBuilder, ort::Error<SessionBuilder>> {
+fn configure(runtime: &Runtime, options: &SessionOptions) -> Result<SessionBuilder, String> {
     let level = match options.graph_optimization {
         GraphOptimization::Disabled => GraphOptimizationLevel::Disable,
         GraphOptimization::Basic => GraphOptimizationLevel::Level1,
         GraphOptimization::Extended => GraphOptimizationLevel::Level2,
         GraphOptimization::All => GraphOptimizationLevel::All,
     };
-    builder
-        .with_intra_threads(options.threads)?
-        .with_inter_threads(1)?
-        .with_optimization_level(level)?
-        .with_intra_op_spinning(options.spinning)?
-        .with_inter_op_spinning(false)
+    // The builder rides in the crate's errors for reuse; only the message matters here.
+    fn message<T>(error: ort::Error<T>) -> String {
+        error.to_string()
+    }
+    let builder = SessionBuilder::new(&runtime.environment).map_err(message)?;
+    let builder = builder.with_intra_threads(options.threads).map_err(message)?;
+    let builder = builder.with_inter_threads(1).map_err(message)?;
+    let builder = builder.with_optimization_level(level).map_err(message)?;
+    let builder = builder.with_intra_op_spinning(options.spinning).map_err(message)?;
+    builder.with_inter_op_spinning(false).map_err(message)
 }
 
 /// Hands over weights that were given in memory for a model whose external files are not on disk.

@@ -89,10 +89,8 @@ impl Contender {
             }
         };
         let mut accuracy = Accuracy::default();
-        let pairs = references.iter().flatten().zip(outputs.iter().flatten());
-        let verdict = pairs
-            .map(|(baseline, candidate)| accuracy.compare(names, baseline, candidate, limits))
-            .collect::<Result<(), _>>();
+        let mut pairs = references.iter().flatten().zip(outputs.iter().flatten());
+        let verdict = pairs.try_for_each(|(baseline, candidate)| accuracy.compare(names, baseline, candidate, limits));
         self.accuracy = Some(accuracy);
         match verdict {
             Ok(()) => (self.status, self.reason) = (Status::Ok, String::new()),
