@@ -11,6 +11,11 @@ use napi_derive::napi;
 
 use crate::{error::ErrorReport, runtime::CancelToken};
 
+#[napi_derive::module_init]
+fn start() {
+    crate::runtime::disable_telemetry();
+}
+
 /// Cancels the call it was given to.
 #[napi]
 pub struct Cancel {

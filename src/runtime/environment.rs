@@ -55,6 +55,7 @@ impl Runtime {
     }
 
     fn load(path: PathBuf) -> Result<Runtime, RuntimeError> {
+        disable_telemetry();
         let version = library::open(&path)?;
         let start = |reason: String| RuntimeError::Start { path: path.clone(), reason };
         let environment = ort::init_from(&path)
@@ -75,6 +76,20 @@ impl Runtime {
     /// The version the library tells of itself, such as `1.31.1`.
     pub fn version(&self) -> &str {
         &self.version
+    }
+}
+
+/// Keeps ONNX Runtime from reporting to its vendor.
+///
+/// Since 1.30 its releases write a device identifier under the home folder and upload events, and this variable, read
+/// when the library starts, is the only full way out (microsoft/onnxruntime#27379, #29843). Whoever wants the events sets
+/// it to 0. To be called as early as can be, from the thread that starts everything.
+pub fn disable_telemetry() {
+    const VARIABLE: &str = "ORT_DISABLE_TELEMETRY";
+    if std::env::var_os(VARIABLE).is_none() {
+        // SAFETY: setting a variable races with C code that reads one on another thread at that moment. Node does the
+        // same whenever a program assigns to `process.env`; this happens once, when the addon is loaded.
+        unsafe { std::env::set_var(VARIABLE, "1") };
     }
 }
 

@@ -12,6 +12,6 @@ mod session;
 mod value;
 
 pub use cancel::{CancelGuard, CancelToken};
-pub use environment::{Runtime, set_library};
+pub use environment::{Runtime, disable_telemetry, set_library};
 pub use error::RuntimeError;
 pub use session::{GraphOptimization, Session, SessionOptions};

@@ -25,6 +25,8 @@ pub struct Rounds<'a> {
     pub seed: u64,
     /// Rounds held so far, over all stages.
     pub held: usize,
+    /// The ratio that a contender has to come near at least: 1 where the baseline may win.
+    pub hopeful: f64,
 }
 
 impl Rounds<'_> {
@@ -79,7 +81,7 @@ impl Rounds<'_> {
 
     fn drop_hopeless(&self, contenders: &mut [Contender]) {
         let Some((baseline, others)) = contenders.split_first_mut() else { return };
-        let best = others.iter().map(|other| other.score(baseline)).fold(1.0, f64::max);
+        let best = others.iter().map(|other| other.score(baseline)).fold(self.hopeful, f64::max);
         for contender in others.iter_mut().filter(|contender| contender.server.is_some()) {
             let ratios = contender.ratios(baseline);
             if ratios.len() < MINIMUM_ROUNDS {

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     graph::{GraphInfo, Model},
     runtime::{CancelToken, Runtime},
-    serve::{Server, available_threads},
+    serve::{ServeError, Server, available_threads},
     tensor::Tensor,
 };
 
@@ -104,23 +104,20 @@ impl Tuner<'_> {
             random: fastrand::Rng::with_seed(self.options.seed),
             seed: self.options.seed,
             held: 0,
+            hopeful: if self.holds_baseline() { 1.0 } else { 0.0 },
         };
         self.stage(&mut contenders, self.options.strategy.first(), &references, &mut rounds, 0.5)?;
-        let leader = leader(&contenders);
+        let leader = self.leader(&contenders);
         let second = self.options.strategy.second(&contenders[leader].settings);
         self.stage(&mut contenders, second, &references, &mut rounds, 1.0)?;
         self.tell("choose", "", (0, 0));
 
-        if !contenders[1..].iter().any(|contender| contender.server.is_some() || contender.status == Status::Slower) {
-            return Err(TuneError::NoCandidate { reasons: reasons(&contenders[1..]) });
+        if let Some(reasons) = all_failed(&contenders[1..]) {
+            return Err(TuneError::NoCandidate { reasons });
         }
         let (winner, verdict) = self.choose(&mut contenders);
-        let server = contenders[winner].server.take();
         let settings = contenders[winner].settings.clone();
-        let server = match server {
-            Some(server) => server,
-            None => return Err(TuneError::NoCandidate { reasons: reasons(&contenders[1..]) }),
-        };
+        let server = contenders[winner].server.take().ok_or(ServeError::Closed)?;
         let facts = WorkloadFacts {
             samples,
             batch_sizes: self.workloads.iter().map(|workload| workload.batch_size).collect(),
@@ -179,25 +176,22 @@ impl Tuner<'_> {
 
     /// The fastest, or the simplest of those that are not measurably slower; then held against the baseline.
     fn choose(&self, contenders: &mut [Contender]) -> (usize, String) {
-        let validation = self.options.performance_validation;
-        let mut best = leader(contenders);
-        if best == 0 && validation == PerformanceValidation::Disabled {
-            best = 1 + leader(&contenders[1..]);
-        }
+        let best = self.leader(contenders);
         let equal = |index: usize| {
             let ratios = contenders[best].ratios(&contenders[index]);
             contenders[index].server.is_some() && !ratios.is_empty() && self.interval(&ratios).low <= 1.0
         };
-        let first = usize::from(validation == PerformanceValidation::Disabled);
+        let first = usize::from(!self.holds_baseline() && best > 0);
         let simplest = (first..contenders.len()).find(|&index| index == best || equal(index)).unwrap_or(best);
         let gain = self.interval(&contenders[simplest].ratios(&contenders[0]));
         let worthwhile = gain.low > 1.0 && gain.median >= WORTHWHILE;
-        let (winner, verdict) = match (simplest, validation) {
-            (0, _) => (0, "the baseline stays: no candidate is faster beyond noise".to_owned()),
-            (_, PerformanceValidation::Enabled) if !worthwhile => {
+        let enabled = self.options.performance_validation == PerformanceValidation::Enabled;
+        let (winner, verdict) = match simplest {
+            0 => (0, "the baseline stays: no candidate is faster beyond noise".to_owned()),
+            _ if enabled && !worthwhile => {
                 (0, format!("the baseline stays: the best gain, {:.3}x, is below {WORTHWHILE}x or noise", gain.median))
             }
-            (index, _) => (index, format!("{:.2}x the baseline ({:.2} to {:.2})", gain.median, gain.low, gain.high)),
+            index => (index, format!("{:.2}x the baseline ({:.2} to {:.2})", gain.median, gain.low, gain.high)),
         };
         let losers: Vec<(usize, Vec<f64>)> = (0..contenders.len())
             .filter(|&index| index != winner && contenders[index].server.is_some())
@@ -213,6 +207,18 @@ impl Tuner<'_> {
         }
         contenders[winner].reason = format!("chosen: {verdict}");
         (winner, verdict)
+    }
+
+    /// The contender in the race with the best median ratio; the baseline only where it may win or nothing else is left.
+    fn leader(&self, contenders: &[Contender]) -> usize {
+        let first = usize::from(!self.holds_baseline());
+        let racing = contenders.iter().enumerate().skip(first).filter(|(_, contender)| contender.server.is_some());
+        let scores = racing.map(|(index, contender)| (index, contender.score(&contenders[0])));
+        scores.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index)
+    }
+
+    fn holds_baseline(&self) -> bool {
+        self.options.performance_validation != PerformanceValidation::Disabled
     }
 
     fn interval(&self, ratios: &[f64]) -> super::statistics::Interval {
@@ -238,13 +244,9 @@ impl Tuner<'_> {
     }
 }
 
-/// The contender in the race with the best median ratio.
-fn leader(contenders: &[Contender]) -> usize {
-    let scores = contenders.iter().enumerate().filter(|(_, c)| c.server.is_some());
-    scores.max_by(|a, b| a.1.score(&contenders[0]).total_cmp(&b.1.score(&contenders[0]))).map_or(0, |(index, _)| index)
-}
-
-fn reasons(contenders: &[Contender]) -> String {
-    let lines = contenders.iter().map(|contender| format!("{}: {}", contender.settings.describe(), contender.reason));
-    lines.collect::<Vec<_>>().join("; ")
+/// The reasons, when there were candidates and none of them can run the model rightly.
+fn all_failed(candidates: &[Contender]) -> Option<String> {
+    let failed = |candidate: &Contender| matches!(candidate.status, Status::Failed | Status::Inaccurate);
+    let lines = candidates.iter().map(|candidate| format!("{}: {}", candidate.settings.describe(), candidate.reason));
+    (!candidates.is_empty() && candidates.iter().all(failed)).then(|| lines.collect::<Vec<_>>().join("; "))
 }
