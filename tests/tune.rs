@@ -6,7 +6,7 @@ use common::{as_floats, binary_model, floats, open, use_checkout_runtime};
 use onnxtune::{
     checkpoint::{self, CheckpointError},
     runtime::{CancelToken, GraphOptimization, RuntimeError},
-    serve::{Request, ServeError},
+    serve::ServeError,
     tensor::Tensor,
     tune::{Limits, Machine, PerformanceValidation, Pins, Settings, Strategy, TuneError, TuneOptions, Tuned, tune},
 };
@@ -42,8 +42,18 @@ fn every_candidate_has_a_reason_and_the_winner_runs() {
     assert!(report.candidates.iter().all(|candidate| !candidate.reason.is_empty()), "{report:#?}");
     assert_eq!(report.candidates[report.winner].settings, tuned.settings);
     assert_eq!(report.workload.batch_sizes, [1, 2]);
-    let request = Request { inputs: vec![floats(&[1, 4], &[3.0; 4])], outputs: [0].into(), cancel: None };
-    assert_eq!(as_floats(&tuned.server.run(&request).expect("runs")[0]), [6.0; 4]);
+    let engine = tuned.settings.backend.build(&open(binary_model("Add")), &CancelToken::new()).expect("builds");
+    assert_eq!(as_floats(&engine.run(&[floats(&[1, 4], &[3.0; 4])], &[0], None).expect("runs")[0]), [6.0; 4]);
+}
+
+#[test]
+fn a_strategy_that_has_only_the_baseline_to_try_keeps_it() {
+    let pins = Pins { threads: Some(1), callers: Some(1), spinning: Some(false), ..Pins::default() };
+    let only = TuneOptions { strategy: Strategy::OneBackend { backend: pins }, ..options() };
+    let tuned = tune_add(&only, &samples(), &CancelToken::new()).expect("tunes");
+    assert_eq!((tuned.report.winner, tuned.report.candidates.len()), (0, 1));
+    let hurried = TuneOptions { budget_ms: 0.001, ..options() };
+    assert_eq!(tune_add(&hurried, &samples(), &CancelToken::new()).expect("tunes").report.winner, 0);
 }
 
 #[test]

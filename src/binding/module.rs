@@ -53,7 +53,7 @@ pub struct Served {
 }
 
 impl NativeModule {
-    pub fn new(
+    fn new(
         model: Arc<Model>,
         server: Server,
         settings: Settings,
@@ -241,7 +241,8 @@ pub fn load_checkpoint<'env>(
     })
 }
 
-fn serve(
+/// Builds the engine and starts its threads.
+pub fn serve(
     model: Arc<Model>,
     settings: Settings,
     tuned: Option<(String, String)>,

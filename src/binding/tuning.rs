@@ -9,7 +9,7 @@ use napi_derive::napi;
 
 use super::{
     Cancel, from_json,
-    module::NativeModule,
+    module::{NativeModule, serve},
     promise::on_thread,
     tensor::{Snapshot, read_inputs},
     to_json, token,
@@ -84,7 +84,7 @@ pub fn tune<'env>(
         let told = |event| send(&progress, &event);
         let tuned = tune::tune(&served.model, baseline, &samples, &options, &told, &cancel)?;
         let facts = (to_json(&tuned.report)?, tuned.report.model.sha256);
-        NativeModule::new(Arc::clone(&served.model), tuned.server, tuned.settings, Some(facts))
+        serve(Arc::clone(&served.model), tuned.settings, Some(facts), &cancel)
     })
 }
 

@@ -14,6 +14,18 @@ pub fn available_threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Lowers the priority of the calling thread and of those it starts afterwards. There is no way back without privileges.
+#[cfg(target_os = "linux")]
+pub fn give_way() {
+    const NICE: libc::c_int = 10;
+    // SAFETY: plain numbers; on Linux the priority of "process 0" is that of the calling thread alone.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+}
+
+/// Elsewhere a thread has no priority of its own to lower.
+#[cfg(not(target_os = "linux"))]
+pub fn give_way() {}
+
 /// Starts a named thread for work that would otherwise hold the caller.
 pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
     let builder = thread::Builder::new().name(format!("onnxtune-{name}")).stack_size(STACK_BYTES);

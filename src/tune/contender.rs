@@ -47,6 +47,11 @@ impl Contender {
         }
     }
 
+    /// Built and right, and not dropped since.
+    pub fn is_racing(&self) -> bool {
+        self.status == Status::Ok
+    }
+
     /// Leaves the race and frees its session.
     pub fn drop_out(&mut self, status: Status, reason: String) {
         (self.status, self.reason, self.server) = (status, reason, None);
@@ -103,6 +108,10 @@ impl Contender {
         self.throughputs.resize(round, None);
         self.throughputs.push(Some(block.throughput()));
         self.latencies.extend(block.latencies);
+    }
+
+    pub fn rounds(&self) -> usize {
+        self.throughputs.iter().flatten().count()
     }
 
     /// Throughput over the other's, round by round, where both took part.

@@ -3,6 +3,7 @@
 
 mod axes;
 mod candidates;
+mod choice;
 mod contender;
 mod dataset;
 mod error;

@@ -30,28 +30,25 @@ pub struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// Rounds until the deadline, at least [`MINIMUM_ROUNDS`]. The baseline is the first contender.
+    /// Rounds until the deadline; past it only for contenders that have had fewer than [`MINIMUM_ROUNDS`]. The baseline is
+    /// the first contender.
     pub fn hold(
         &mut self,
         contenders: &mut [Contender],
         deadline: Instant,
         progress: &dyn Fn(&str),
     ) -> Result<(), TuneError> {
-        let racing = |contenders: &[Contender]| contenders.iter().filter(|c| c.server.is_some()).count();
+        let racing = |contenders: &[Contender]| contenders.iter().filter(|contender| contender.is_racing()).count();
         // Long enough for several calls, short enough for a fair number of rounds in the time there is.
         let share = deadline.saturating_duration_since(Instant::now()) / (10 * racing(contenders).max(1) as u32);
         let stretch = share.clamp(Duration::from_millis(20), Duration::from_millis(400));
-        for own_round in 0..MAXIMUM_ROUNDS {
-            if own_round >= MINIMUM_ROUNDS && Instant::now() >= deadline {
-                break;
-            }
-            if racing(contenders) < 2 {
+        for _ in 0..MAXIMUM_ROUNDS {
+            let new = contenders.iter().any(|contender| contender.is_racing() && contender.rounds() < MINIMUM_ROUNDS);
+            if racing(contenders) < 2 || (Instant::now() >= deadline && !new) {
                 break;
             }
             self.round(contenders, stretch, progress)?;
-            if own_round + 1 >= MINIMUM_ROUNDS {
-                self.drop_hopeless(contenders);
-            }
+            self.drop_hopeless(contenders);
         }
         Ok(())
     }
@@ -82,7 +79,7 @@ impl Rounds<'_> {
     fn drop_hopeless(&self, contenders: &mut [Contender]) {
         let Some((baseline, others)) = contenders.split_first_mut() else { return };
         let best = others.iter().map(|other| other.score(baseline)).fold(self.hopeful, f64::max);
-        for contender in others.iter_mut().filter(|contender| contender.server.is_some()) {
+        for contender in others.iter_mut().filter(|contender| contender.is_racing()) {
             let ratios = contender.ratios(baseline);
             if ratios.len() < MINIMUM_ROUNDS {
                 continue;

@@ -5,23 +5,20 @@ use serde::{Deserialize, Serialize};
 use super::{
     TuneError,
     candidates::Settings,
+    choice::{choose, leader},
     contender::{Contender, References},
     dataset::{Workload, workloads},
     report::{Machine, ModelFacts, Report, SCHEMA_VERSION, Status, WorkloadFacts},
     rounds::Rounds,
-    statistics::bootstrap_median,
     strategy::{PerformanceValidation, Strategy},
     verify::Limits,
 };
 use crate::{
     graph::{GraphInfo, Model},
     runtime::{CancelToken, Runtime},
-    serve::{ServeError, Server, available_threads},
+    serve::{ServeError, available_threads, give_way},
     tensor::Tensor,
 };
-
-/// A gain below this is not worth another setting than the baseline's (AITune's threshold).
-const WORTHWHILE: f64 = 1.01;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -52,9 +49,8 @@ pub struct Progress {
     pub eta_ms: f64,
 }
 
-/// The result of a tune: a server that runs the winner, and how it came to win.
+/// The result of a tune: the winner, and how it came to win.
 pub struct Tuned {
-    pub server: Server,
     pub settings: Settings,
     pub report: Report,
 }
@@ -64,7 +60,7 @@ struct Tuner<'a> {
     graph: GraphInfo,
     workloads: Vec<Workload>,
     options: &'a TuneOptions,
-    progress: &'a dyn Fn(Progress),
+    progress: &'a (dyn Fn(Progress) + Sync),
     cancel: &'a CancelToken,
     start: Instant,
 }
@@ -75,18 +71,26 @@ pub fn tune(
     baseline: Settings,
     samples: &[Vec<Tensor>],
     options: &TuneOptions,
-    progress: &dyn Fn(Progress),
+    progress: &(dyn Fn(Progress) + Sync),
     cancel: &CancelToken,
 ) -> Result<Tuned, TuneError> {
     let graph = model.info();
     let sizes = options.batch_sizes.as_deref();
     let workloads = workloads(samples, &graph, sizes, options.max_batches_per_batch_size)?;
     let tuner = Tuner { model, graph, workloads, options, progress, cancel, start: Instant::now() };
-    tuner.run(baseline, samples.len())
+    // On a thread of its own, whose low priority all threads of the race inherit: a tune loads every processor, and the
+    // event loop must not wait for it. The winner is built anew by whoever serves it, at normal priority.
+    std::thread::scope(|scope| {
+        let race = scope.spawn(|| {
+            give_way();
+            tuner.run(baseline, samples.len())
+        });
+        race.join().unwrap_or_else(|_| Err(ServeError::Panic("the tuner".into()).into()))
+    })
 }
 
 impl Tuner<'_> {
-    fn run(self, baseline: Settings, samples: usize) -> Result<Tuned, TuneError> {
+    fn run(&self, baseline: Settings, samples: usize) -> Result<Tuned, TuneError> {
         let sha256 = self.model.fingerprint()?;
         self.tell("record", &baseline.describe(), (0, 0));
         let mut contenders = vec![Contender::new(baseline)];
@@ -104,20 +108,18 @@ impl Tuner<'_> {
             random: fastrand::Rng::with_seed(self.options.seed),
             seed: self.options.seed,
             held: 0,
-            hopeful: if self.holds_baseline() { 1.0 } else { 0.0 },
+            hopeful: f64::from(self.options.performance_validation == PerformanceValidation::Enabled),
         };
         self.stage(&mut contenders, self.options.strategy.first(), &references, &mut rounds, 0.5)?;
-        let leader = self.leader(&contenders);
-        let second = self.options.strategy.second(&contenders[leader].settings);
+        let second = self.options.strategy.second(&contenders[leader(&contenders)].settings);
         self.stage(&mut contenders, second, &references, &mut rounds, 1.0)?;
         self.tell("choose", "", (0, 0));
 
         if let Some(reasons) = all_failed(&contenders[1..]) {
             return Err(TuneError::NoCandidate { reasons });
         }
-        let (winner, verdict) = self.choose(&mut contenders);
+        let (winner, verdict) = choose(&mut contenders, self.options.performance_validation, self.options.seed);
         let settings = contenders[winner].settings.clone();
-        let server = contenders[winner].server.take().ok_or(ServeError::Closed)?;
         let facts = WorkloadFacts {
             samples,
             batch_sizes: self.workloads.iter().map(|workload| workload.batch_size).collect(),
@@ -141,7 +143,7 @@ impl Tuner<'_> {
             budget_ms: self.options.budget_ms,
             elapsed_ms: self.start.elapsed().as_secs_f64() * 1e3,
         };
-        Ok(Tuned { server, settings, report })
+        Ok(Tuned { settings, report })
     }
 
     /// Builds and verifies new candidates, then times them against all that are still in the race, until `share` of the
@@ -172,57 +174,6 @@ impl Tuner<'_> {
             contenders.push(contender);
         }
         rounds.hold(contenders, self.deadline(share), &|candidate| self.tell("measure", candidate, (0, 0)))
-    }
-
-    /// The fastest, or the simplest of those that are not measurably slower; then held against the baseline.
-    fn choose(&self, contenders: &mut [Contender]) -> (usize, String) {
-        let best = self.leader(contenders);
-        let equal = |index: usize| {
-            let ratios = contenders[best].ratios(&contenders[index]);
-            contenders[index].server.is_some() && !ratios.is_empty() && self.interval(&ratios).low <= 1.0
-        };
-        let first = usize::from(!self.holds_baseline() && best > 0);
-        let simplest = (first..contenders.len()).find(|&index| index == best || equal(index)).unwrap_or(best);
-        let gain = self.interval(&contenders[simplest].ratios(&contenders[0]));
-        let worthwhile = gain.low > 1.0 && gain.median >= WORTHWHILE;
-        let enabled = self.options.performance_validation == PerformanceValidation::Enabled;
-        let (winner, verdict) = match simplest {
-            0 => (0, "the baseline stays: no candidate is faster beyond noise".to_owned()),
-            _ if enabled && !worthwhile => {
-                (0, format!("the baseline stays: the best gain, {:.3}x, is below {WORTHWHILE}x or noise", gain.median))
-            }
-            index => (index, format!("{:.2}x the baseline ({:.2} to {:.2})", gain.median, gain.low, gain.high)),
-        };
-        let losers: Vec<(usize, Vec<f64>)> = (0..contenders.len())
-            .filter(|&index| index != winner && contenders[index].server.is_some())
-            .map(|index| (index, contenders[index].ratios(&contenders[winner])))
-            .collect();
-        for (index, ratios) in losers {
-            let to_winner = self.interval(&ratios);
-            let contender = &mut contenders[index];
-            match to_winner.high < 1.0 {
-                true => contender.drop_out(Status::Slower, format!("{:.2}x the winner's throughput", to_winner.median)),
-                false => contender.drop_out(Status::Ok, "no significant difference from the winner".into()),
-            }
-        }
-        contenders[winner].reason = format!("chosen: {verdict}");
-        (winner, verdict)
-    }
-
-    /// The contender in the race with the best median ratio; the baseline only where it may win or nothing else is left.
-    fn leader(&self, contenders: &[Contender]) -> usize {
-        let first = usize::from(!self.holds_baseline());
-        let racing = contenders.iter().enumerate().skip(first).filter(|(_, contender)| contender.server.is_some());
-        let scores = racing.map(|(index, contender)| (index, contender.score(&contenders[0])));
-        scores.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index)
-    }
-
-    fn holds_baseline(&self) -> bool {
-        self.options.performance_validation != PerformanceValidation::Disabled
-    }
-
-    fn interval(&self, ratios: &[f64]) -> super::statistics::Interval {
-        bootstrap_median(ratios, self.options.seed)
     }
 
     fn deadline(&self, share: f64) -> Instant {
