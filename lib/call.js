@@ -40,4 +40,25 @@ function checkSignal(signal) {
   }
 }
 
-module.exports = { call }
+/**
+ * What `work` gives, unless the signal is aborted first.
+ * @template T
+ * @param {AbortSignal | undefined} signal @param {Promise<T>} work @returns {Promise<T>}
+ */
+async function unlessAborted(signal, work) {
+  if (signal === undefined) return work
+  /** @type {() => void} */
+  let abort = () => {}
+  const aborted = new Promise((_, reject) => {
+    abort = () => reject(new AbortError(signal.reason))
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  })
+  try {
+    return await Promise.race([work, /** @type {Promise<never>} */ (aborted)])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+module.exports = { call, checkSignal, unlessAborted }

@@ -1,27 +1,36 @@
 'use strict'
 
 const { NativeDataset } = require('../binding.js')
+const { checkSignal, unlessAborted } = require('./call.js')
 const { AbortError, OnnxTuneError, typeError } = require('./errors.js')
 const { prepare } = require('./inputs.js')
 const { show } = require('./options.js')
+
+/** @typedef {import('../index').Inputs} Inputs */
+/** @typedef {Inputs | PromiseLike<Inputs>} Sample */
 
 /**
  * Copies the samples of a dataset into native memory.
  * @param {import('../binding').NativeModule} native
  * @param {readonly import('../index').ValueInfo[]} inputs
- * @param {any} dataset an array, iterable or async iterable of samples
+ * @param {import('../index').Dataset} dataset
  * @param {number} limit samples taken at the most
  * @param {AbortSignal | undefined} signal
  */
 async function readDataset(native, inputs, dataset, limit, signal) {
+  if (signal !== undefined) checkSignal(signal)
+  if (signal?.aborted) throw new AbortError(signal.reason)
   const iterator = iterate(dataset)
   const samples = new NativeDataset()
   let count = 0
+  let open = true
   let last = performance.now()
   try {
     while (count < limit) {
-      const { done, value } = await next(iterator)
-      if (signal?.aborted) throw new AbortError(signal.reason)
+      // One that ends or throws has closed itself.
+      open = false
+      const { done, value } = await unlessAborted(signal, next(iterator))
+      open = !done
       if (done) break
       addSample(samples, native, inputs, value, count++)
       // A dataset in memory resolves at once, for ever; others want their turn of the event loop.
@@ -30,17 +39,23 @@ async function readDataset(native, inputs, dataset, limit, signal) {
         last = performance.now()
       }
     }
-  } finally {
-    // A generator that is left early may have something to close.
-    await iterator.return?.()
+  } catch (error) {
+    // A generator that is left early may have something to close. After an abort it may never answer.
+    if (signal?.aborted) close(iterator).catch(() => {})
+    else if (open) await close(iterator).catch(() => {})
+    throw error
   }
+  if (open) await close(iterator)
   if (count === 0) {
     throw new OnnxTuneError('the dataset is empty; at least one sample is needed', { code: 'ERR_DATASET_EMPTY' })
   }
   return samples
 }
 
-/** @param {any} dataset @returns {any} */
+/**
+ * @param {any} dataset anything
+ * @returns {Iterator<Sample> | AsyncIterator<Sample>}
+ */
 function iterate(dataset) {
   const make = dataset?.[Symbol.asyncIterator] ?? dataset?.[Symbol.iterator]
   if (typeof make !== 'function' || typeof dataset === 'string' || ArrayBuffer.isView(dataset)) {
@@ -48,7 +63,11 @@ function iterate(dataset) {
       code: 'ERR_DATASET', expected: 'iterable of samples', received: dataset === null ? 'null' : typeof dataset
     })
   }
-  return make.call(dataset)
+  try {
+    return make.call(dataset)
+  } catch (cause) {
+    throw datasetFault(cause)
+  }
 }
 
 /** @param {any} iterator */
@@ -57,13 +76,30 @@ async function next(iterator) {
     const { done, value } = await iterator.next()
     return { done, value: await value }
   } catch (cause) {
-    throw new OnnxTuneError(`the dataset threw: ${cause instanceof Error ? cause.message : show(cause)}`, {
-      code: 'ERR_DATASET', cause
-    })
+    throw datasetFault(cause)
   }
 }
 
-/** @param {NativeDataset} samples @param {any} native @param {any} inputs @param {any} value @param {number} index */
+/** @param {any} iterator */
+async function close(iterator) {
+  try {
+    await iterator.return?.()
+  } catch (cause) {
+    throw datasetFault(cause)
+  }
+}
+
+/** @param {unknown} cause */
+function datasetFault(cause) {
+  return new OnnxTuneError(`the dataset threw: ${cause instanceof Error ? cause.message : show(cause)}`, {
+    code: 'ERR_DATASET', cause
+  })
+}
+
+/**
+ * @param {NativeDataset} samples @param {import('../binding').NativeModule} native
+ * @param {readonly import('../index').ValueInfo[]} inputs @param {Inputs} value @param {number} index
+ */
 function addSample(samples, native, inputs, value, index) {
   try {
     const { data, dims } = prepare(inputs, value, true)

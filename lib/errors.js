@@ -3,18 +3,17 @@
 // Errors as users see them. Faults of an argument are TypeErrors and RangeErrors, cancellation is an AbortError, all else
 // an OnnxTuneError; each has a stable `code` (docs/errors.md).
 
-/** @typedef {{ code: string, input?: string, output?: string, expected?: unknown, received?: unknown, hint?: string,
- *   library?: string, cause?: unknown }} Details */
+/** @typedef {import('../index').ErrorDetails} Details */
 
 class OnnxTuneError extends Error {
   /** @param {string} message @param {Details} details */
   constructor(message, details) {
     super(message)
-    /** @type {string} */
-    this.code = ''
+    this.code = details.code
     describe(this, details)
   }
 
+  /** @type {'OnnxTuneError'} */
   get name() {
     return 'OnnxTuneError'
   }
@@ -25,10 +24,12 @@ class AbortError extends Error {
   /** @param {unknown} [reason] */
   constructor(reason) {
     super('The operation was aborted')
+    /** @type {'ABORT_ERR'} */
     this.code = 'ABORT_ERR'
     describe(this, { code: 'ABORT_ERR', cause: reason })
   }
 
+  /** @type {'AbortError'} */
   get name() {
     return 'AbortError'
   }
@@ -57,7 +58,7 @@ function rangeError(message, details) {
   return describe(new RangeError(withHint(message, details)), details)
 }
 
-/** @param {string} message @param {{ hint?: string }} details */
+/** @param {string} message @param {Omit<Details, 'code'>} details */
 function withHint(message, details) {
   return details.hint === undefined ? message : `${message}; ${details.hint}`
 }

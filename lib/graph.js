@@ -5,7 +5,10 @@ const { call } = require('./call.js')
 const { any, checkOptions } = require('./options.js')
 const { readSource } = require('./source.js')
 
-/** @param {any} source @param {any} [options] */
+/**
+ * @param {import('../index').ModelSource} source @param {import('../index').ReadGraphOptions} [options]
+ * @returns {Promise<import('../index').GraphInfo>}
+ */
 async function readGraph(source, options) {
   const { signal, externalData } = checkOptions(options, { signal: any, externalData: any })
   const { path, bytes, external } = readSource(source, externalData)

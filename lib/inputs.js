@@ -118,7 +118,7 @@ function prepareOne(info, value, items) {
     checkDims(info, dims, items)
     const data = ArrayBuffer.isView(value.data)
       ? fromTypedArray(info, dtype, value.data, value.type)
-      : fromNested(info, dtype, value.data, dims).data
+      : fromNested(info, dtype, value.data, dims, value.type).data
     checkDims(info, dims, items, dtype, data.length)
     return { data, dims }
   }

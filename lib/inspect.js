@@ -10,11 +10,13 @@ const { withTarget } = require('./target.js')
 
 const OPTIONS = { iterations: integer(1), warmup: integer(0), signal: any, onProgress: callback }
 
+/** @typedef {import('../index').InspectReportJson} Json */
+
 /** What `inspect` found. */
 class InspectReport {
   #report
 
-  /** @param {any} report */
+  /** @param {Json} report */
   constructor(report) {
     this.#report = report
   }
@@ -30,7 +32,7 @@ class InspectReport {
 
   describe() {
     const head = ['module', 'calls', 'mean ms', 'p50 ms', 'p90 ms', 'p99 ms', 'share', 'operators', 'inputs']
-    const rows = this.modules.map((/** @type {any} */ module) => [
+    const rows = this.modules.map((module) => [
       module.name,
       String(module.calls),
       ...[module.meanMs, module.p50Ms, module.p90Ms, module.p99Ms].map((value) => value.toFixed(3)),
@@ -46,13 +48,17 @@ class InspectReport {
   }
 }
 
-/** @param {any} target @param {any} dataset @param {any} [options] */
+/**
+ * @param {import('../index').Target} target @param {import('../index').Dataset} dataset
+ * @param {import('../index').InspectOptions} [options]
+ */
 async function inspect(target, dataset, options) {
   const { iterations = 10, warmup = 5, signal, onProgress } = checkOptions(options, OPTIONS)
   return withTarget(target, signal, async (native, module) => {
     const samples = await readDataset(native, module.graphInfo.inputs, dataset, iterations + warmup, signal)
     const total = iterations + warmup
-    const read = (/** @type {number} */ calls) => ({
+    /** @param {number} calls @returns {import('../index').Progress} */
+    const read = (calls) => ({
       phase: calls <= warmup ? 'warmup' : 'measure', candidate: '', index: calls, total, fraction: calls / total,
       message: `call ${calls} of ${total}`, etaMs: 0
     })

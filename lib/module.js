@@ -19,6 +19,9 @@ const SETTINGS = {
 const LOAD_OPTIONS = { ...SETTINGS, externalData: any, signal: any }
 const RUN_OPTIONS = { signal: any }
 
+/** The first releases of Node 20 lack the symbol. @type {typeof Symbol.asyncDispose} */
+const ASYNC_DISPOSE = /** @type {any} */ (Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose'))
+
 /** Keeps the constructors to this package: modules come from `load` and `tune`. */
 const FROM_NATIVE = Symbol('native')
 
@@ -28,8 +31,10 @@ class OnnxModule {
   #native
   /** @type {import('../index').GraphInfo} */
   #graphInfo
-  /** @type {any} */
+  /** @type {import('../index').BackendInfo} */
   #backend
+  /** @type {Promise<void> | undefined} */
+  #disposal
 
   /** @param {symbol} key @param {import('../binding').NativeModule} native */
   constructor(key, native) {
@@ -41,7 +46,7 @@ class OnnxModule {
     this.#backend = Object.freeze(JSON.parse(native.backend))
   }
 
-  /** @param {any} source @param {any} [options] */
+  /** @param {import('../index').ModelSource} source @param {import('../index').LoadOptions} [options] */
   static async load(source, options) {
     const { signal, externalData, ...settings } = checkOptions(options, LOAD_OPTIONS)
     const { path, bytes, external } = readSource(source, externalData)
@@ -54,6 +59,7 @@ class OnnxModule {
     return this.#graphInfo
   }
 
+  /** @type {'cpu'} */
   get device() {
     return 'cpu'
   }
@@ -62,7 +68,10 @@ class OnnxModule {
     return this.#backend
   }
 
-  /** @param {any} inputs @param {any} [options] */
+  /**
+   * @param {import('../index').Inputs} inputs @param {import('../index').RunOptions} [options]
+   * @returns {Promise<any>}
+   */
   async run(inputs, options) {
     const { signal } = checkOptions(options, RUN_OPTIONS)
     // Arguments are read before the first await, so that they count as they are at call time.
@@ -70,7 +79,7 @@ class OnnxModule {
     return this.#outputs(await call(signal, (cancel) => this.#native.run(data, dims, cancel)))
   }
 
-  /** @param {any} inputs */
+  /** @param {import('../index').Inputs} inputs @returns {any} */
   runSync(inputs) {
     const { data, dims } = prepare(this.#graphInfo.inputs, inputs)
     let outputs
@@ -83,16 +92,17 @@ class OnnxModule {
   }
 
   async dispose() {
-    await call(undefined, () => this.#native.dispose())
+    this.#disposal ??= call(undefined, () => this.#native.dispose())
+    await this.#disposal
   }
 
-  async [/** @type {typeof Symbol.asyncDispose} */ (Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose'))]() {
+  async [ASYNC_DISPOSE]() {
     await this.dispose()
   }
 
   /** @param {import('../binding').NativeOutput[]} values */
   #outputs(values) {
-    /** @type {Record<string, any>} */
+    /** @type {Record<string, import('../index').OutputValue>} */
     const outputs = {}
     this.#graphInfo.outputs.forEach((info, index) => {
       const value = fromNativeOutput(values[index])

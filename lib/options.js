@@ -33,12 +33,13 @@ function checkOptions(options, checks, what = 'options') {
 
 /** @param {unknown} value @param {string} name @param {string} expected @returns {Error} */
 function wrong(value, name, expected) {
+  /** @type {import('../index').ErrorDetails} */
   const details = { code: 'ERR_OPTION', expected, received: value }
   const message = `${name} must be ${expected}, not ${show(value)}`
   return typeof value === 'number' ? rangeError(message, details) : typeError(message, details)
 }
 
-/** @param {unknown} value */
+/** @param {unknown} value @returns {string} */
 function show(value) {
   if (typeof value === 'string') return JSON.stringify(value)
   if (typeof value === 'bigint') return `${value}n`

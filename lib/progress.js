@@ -1,9 +1,11 @@
 'use strict'
 
+/** @typedef {import('../index').Progress} Progress */
+
 /**
  * A guard for the user's progress callback: native code cannot catch what it throws, so the first throw is kept for the
  * call to reject with, and ends it.
- * @param {((event: any) => void) | undefined} onProgress @param {(json: any) => any} read
+ * @param {((progress: Progress) => void) | undefined} onProgress @param {(event: any) => Progress} read
  */
 function progressGuard(onProgress, read) {
   const controller = new AbortController()
@@ -25,17 +27,18 @@ function progressGuard(onProgress, read) {
  * Makes a native call that tells progress to the user's callback.
  * @template T
  * @param {AbortSignal | undefined} signal
- * @param {((event: any) => void) | undefined} onProgress
- * @param {(json: any) => any} read
+ * @param {((progress: Progress) => void) | undefined} onProgress
+ * @param {(event: any) => Progress} read
  * @param {(listener: (json: string) => void, signal: AbortSignal) => Promise<T>} start
  */
 async function withProgress(signal, onProgress, read, start) {
   const guard = progressGuard(onProgress, read)
   try {
     return await start(guard.listener, signal === undefined ? guard.signal : AbortSignal.any([signal, guard.signal]))
-  } catch (error) {
+  } finally {
     const thrown = guard.thrown()
-    throw thrown === undefined ? error : thrown.error
+    // The user's own error counts for more than the abort that it led to, and than a result that came all the same.
+    if (thrown !== undefined) throw thrown.error
   }
 }
 

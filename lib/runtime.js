@@ -6,7 +6,7 @@ const { fromNative, typeError } = require('./errors.js')
 const { any, checkOptions } = require('./options.js')
 const { readPath } = require('./source.js')
 
-/** @param {any} options */
+/** @param {import('../index').RuntimeOptions} options */
 function setRuntime(options) {
   const { libraryPath } = checkOptions(options, { libraryPath: any })
   const path = readPath(libraryPath)
@@ -22,6 +22,7 @@ function setRuntime(options) {
   }
 }
 
+/** @returns {Promise<import('../index').Versions>} */
 async function versions() {
   return JSON.parse(await call(undefined, () => binding.versions()))
 }

@@ -14,12 +14,12 @@ const { show } = require('./options.js')
 function solveDims(info, dtype, length, items) {
   const shape = info.shape
   if (shape === null) throw unsolvable(info, length, 'its rank is unknown')
-  // An item lacks the leading dimension; where the rest of the shape is known, its length tells.
-  if (items && shape.length > 0) {
-    const rest = shape.slice(1)
-    if (rest.every(isFixed) && storedLength(dtype, product(rest)) === length) return rest
-  }
+  // An item lacks the leading dimension. Where the rest of the shape is known, its length tells; where one dimension of
+  // the rest is unknown too, only an item can be solved.
+  const rest = shape.slice(1)
   const unknown = shape.filter((dim) => !isFixed(dim)).length
+  if (items && shape.length > 0 && rest.every(isFixed) && storedLength(dtype, product(rest)) === length) return rest
+  if (items && unknown === 2 && !isFixed(shape[0])) return solveDims({ ...info, shape: rest }, dtype, length, false)
   if (unknown > 1) throw unsolvable(info, length, `${unknown} of its dimensions are unknown`)
   const known = product(shape.filter(isFixed))
   if (unknown === 0) {
@@ -43,6 +43,8 @@ function checkDims(info, dims, items, dtype, length) {
     })
   }
   let count = 1
+  // Without dimensions of zero, since native code multiplies in another order.
+  let extent = 1
   for (const dim of dims) {
     if (!Number.isInteger(dim) || dim < 0) {
       throw rangeError(`dims of input ${show(info.name)} must be non-negative integers, not ${show(dims)}`, {
@@ -50,16 +52,17 @@ function checkDims(info, dims, items, dtype, length) {
       })
     }
     count *= dim
+    extent *= dim || 1
   }
-  if (!Number.isSafeInteger(count)) {
+  if (!Number.isSafeInteger(extent)) {
     throw rangeError(`dims ${show(dims)} of input ${show(info.name)} have more elements than can be counted`, {
       code: 'ERR_INPUT_SHAPE', input: info.name, expected: info.shape, received: dims
     })
   }
   const shape = info.shape
   if (shape !== null && !fits(dims, shape) && !(items && fits(dims, shape.slice(1)) && shape.length > 0)) {
-    throw rangeError(`input ${show(info.name)} has shape ${show(dims)}, but the graph's is ${showShape(shape)}${hinted(dims, shape)}`, {
-      code: 'ERR_INPUT_SHAPE', input: info.name, expected: shape, received: dims, hint: undefined
+    throw rangeError(`input ${show(info.name)} has shape ${show(dims)}, but the graph's is ${showShape(shape)}`, {
+      code: 'ERR_INPUT_SHAPE', input: info.name, expected: shape, received: dims, hint: hintFor(dims, shape)
     })
   }
   if (dtype !== undefined && length !== undefined && storedLength(dtype, count) !== length) {
@@ -73,17 +76,17 @@ function fits(dims, shape) {
 }
 
 /** A guess at what went wrong. @param {readonly number[]} dims @param {readonly (number | string | null)[]} shape */
-function hinted(dims, shape) {
-  if (fits(dims, shape.slice(1)) && shape.length > 0) return `; is the batch dimension missing? [1, ${dims.join(', ')}]`
+function hintFor(dims, shape) {
+  if (fits(dims, shape.slice(1)) && shape.length > 0) return `is the batch dimension missing? ${show([1, ...dims])}`
   if (dims.length === 4 && shape.length === 4) {
     const [n, a, b, c] = dims
-    if (fits([n, c, a, b], shape)) return '; is the data in NHWC order where the graph takes NCHW?'
-    if (fits([n, b, c, a], shape)) return '; is the data in NCHW order where the graph takes NHWC?'
+    if (fits([n, c, a, b], shape)) return 'is the data in NHWC order where the graph takes NCHW?'
+    if (fits([n, b, c, a], shape)) return 'is the data in NCHW order where the graph takes NHWC?'
   }
   if (dims.length === shape.length && shape.length > 1 && isFixed(shape[0]) && fits(dims.slice(1), shape.slice(1))) {
-    return `; the graph's batch is fixed at ${shape[0]}`
+    return `the graph's batch is fixed at ${shape[0]}`
   }
-  return ''
+  return undefined
 }
 
 /** @param {readonly (number | string | null)[]} shape */

@@ -3,7 +3,7 @@
 const { fileURLToPath } = require('node:url')
 
 const { typeError } = require('./errors.js')
-const { show } = require('./options.js')
+const { show, wrong } = require('./options.js')
 
 /** @typedef {{ path: string | undefined, bytes: Uint8Array | null, external: [string, Uint8Array][] | null }} Source */
 
@@ -13,6 +13,9 @@ const { show } = require('./options.js')
  */
 function readSource(source, externalData) {
   const path = readPath(source)
+  if (externalData !== undefined && (typeof externalData !== 'object' || externalData === null)) {
+    throw wrong(externalData, 'options.externalData', 'an object of Uint8Arrays by location')
+  }
   const external = externalData === undefined ? null : Object.entries(externalData)
   if (path !== undefined) {
     if (external !== null) {

@@ -3,18 +3,24 @@
 const { NATURAL, STORAGE, NativeFloat16Array, arrayKind, storedLength } = require('./dtype.js')
 const { rangeError, typeError } = require('./errors.js')
 
-/** A dense tensor on the CPU, of the shape that `onnxruntime-common` gives its own. */
+/** @typedef {import('../index').DType} DType */
+
+/**
+ * A dense tensor on the CPU, of the shape that `onnxruntime-common` gives its own.
+ * @template {DType} T
+ */
 class Tensor {
   /**
    * `new Tensor(type, data, dims)` or `new Tensor(typedArray | strings, dims)`; without `dims` it is one-dimensional.
    * @param {any} first @param {any} [second] @param {any} [third]
    */
   constructor(first, second, third) {
-    const [type, data, dims] = typeof first === 'string' ? [first, second, third] : [naturalType(first), first, second]
+    const [type, data, dims] = /** @type {[T, any, any]} */ (
+      typeof first === 'string' ? [first, second, third] : [naturalType(first), first, second]
+    )
     check(type, data)
-    /** @type {string} */
     this.type = type
-    /** @type {any} */
+    /** @type {import('../index').TensorDataMap[T]} */
     this.data = data
     /** @type {readonly number[]} */
     this.dims = dims ?? [data.length]
@@ -32,6 +38,7 @@ class Tensor {
     return this.dims.reduce((product, dim) => product * dim, 1)
   }
 
+  /** @type {'cpu'} */
   get location() {
     return 'cpu'
   }
@@ -41,7 +48,7 @@ class Tensor {
     return this.data
   }
 
-  /** The elements as nested arrays; a scalar as itself. */
+  /** The elements as nested arrays; a scalar as itself. @returns {any} */
   toArray() {
     if (storedLength(this.type, 64) !== 64) {
       throw typeError(`the elements of a ${this.type} tensor are packed or pairs; read data`, {
@@ -55,7 +62,7 @@ class Tensor {
     return nest(0)
   }
 
-  /** The same data under other dims. @param {readonly number[]} dims */
+  /** The same data under other dims. @param {readonly number[]} dims @returns {Tensor<T>} */
   reshape(dims) {
     return new Tensor(this.type, this.data, dims)
   }
@@ -98,8 +105,8 @@ function checkDims(dims) {
 }
 
 /**
- * An output as native code gives it (`NativeOutput`).
- * @param {any} value @returns {any}
+ * An output as native code gives it.
+ * @param {any} value a `NativeOutput` @returns {import('../index').OutputValue}
  */
 function fromNativeOutput(value) {
   if (value === null) return null
@@ -111,7 +118,8 @@ function fromNativeOutput(value) {
     return new Map(Array.from(keys, (key, index) => [key, values[index]]))
   }
   const half = type === 'float16' && NativeFloat16Array !== undefined
-  return new Tensor(type, half ? new NativeFloat16Array(data.buffer) : data, dims)
+  const tensor = new Tensor(type, half ? new NativeFloat16Array(data.buffer) : data, dims)
+  return /** @type {import('../index').Tensor} */ (tensor)
 }
 
 module.exports = { Tensor, fromNativeOutput }

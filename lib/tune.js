@@ -27,7 +27,10 @@ const OPTIONS = {
   onProgress: callback
 }
 
-/** @param {any} target @param {any} dataset @param {any} [options] */
+/**
+ * @param {import('../index').Target} target @param {import('../index').Dataset} dataset
+ * @param {import('../index').TuneOptions} [options]
+ */
 async function tune(target, dataset, options) {
   const given = checkOptions(options, OPTIONS)
   const { signal, onProgress, maxSamples = 1024, load, strategy = new MaxThroughputStrategy() } = given

@@ -24,7 +24,7 @@ class TunedModule extends OnnxModule {
     return new TunedModule(FROM_NATIVE, native)
   }
 
-  /** @param {any} path @param {any} [options] */
+  /** @param {string | URL} path @param {import('../index').CancelOptions} [options] */
   static async load(path, options) {
     const { signal } = checkOptions(options, { signal: any })
     const file = checkpointPath(path)
@@ -40,7 +40,7 @@ class TunedModule extends OnnxModule {
     return this.#report.candidates[this.#report.winner]
   }
 
-  /** @param {any} path @param {any} [options] */
+  /** @param {string | URL} path @param {import('../index').CancelOptions} [options] */
   async save(path, options) {
     const { signal } = checkOptions(options, { signal: any })
     const file = checkpointPath(path)

@@ -6,6 +6,9 @@ const { show } = require('./options.js')
 
 /** @typedef {import('../index').ValueInfo} ValueInfo */
 
+/** Nested arrays deeper than this are no tensor. */
+const DEEPEST = 64
+
 const INTEGER_RANGES = /** @type {Record<string, readonly [number, number]>} */ ({
   int8: [-128, 127], uint8: [0, 255], int16: [-32768, 32767], uint16: [0, 65535],
   int32: [-2147483648, 2147483647], uint32: [0, 4294967295]
@@ -49,9 +52,11 @@ function fromBytes(info, dtype, bytes) {
 /**
  * Values from (nested) arrays or a scalar, each checked to be one that the type can hold exactly.
  * @param {ValueInfo} info @param {string} dtype @param {any} value @param {readonly number[] | undefined} dims of flat data
+ * @param {string | undefined} [type] what the user says it holds
  * @returns {{ data: any, dims: readonly number[] }}
  */
-function fromNested(info, dtype, value, dims) {
+function fromNested(info, dtype, value, dims, type) {
+  if (type !== undefined && type !== dtype) throw typeFault(info, dtype, type)
   const shape = dims ?? nestedShape(info, value)
   const flat = Array.isArray(value) ? value.flat(Infinity) : [value]
   if (dims === undefined && flat.length !== shape.reduce((total, dim) => total * dim, 1)) throw ragged(info, shape)
@@ -77,7 +82,11 @@ function fromNested(info, dtype, value, dims) {
 /** @param {ValueInfo} info @param {any} value @returns {number[]} */
 function nestedShape(info, value) {
   const shape = []
-  for (let level = value; Array.isArray(level); level = level[0]) shape.push(level.length)
+  for (let level = value; Array.isArray(level); level = level[0]) {
+    // An array that holds itself would never end.
+    if (shape.length === DEEPEST) throw ragged(info, shape)
+    shape.push(level.length)
+  }
   checkEven(info, value, shape, 0)
   return shape
 }
@@ -100,6 +109,7 @@ function ragged(info, shape) {
 /** @param {ValueInfo} info @param {string} dtype @param {any} value */
 function convert(info, dtype, value) {
   const fault = (/** @type {string} */ expected) => {
+    /** @type {import('../index').ErrorDetails} */
     const details = { code: 'ERR_INPUT_VALUE', input: info.name, expected, received: value }
     const message = `input ${show(info.name)} takes ${expected}, not ${show(value)}`
     return typeof value === 'number' || typeof value === 'bigint' ? rangeError(message, details) : typeError(message, details)
