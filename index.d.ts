@@ -10,15 +10,26 @@ export type DType = keyof TensorDataMap
 
 /** Any typed array that can hold a tensor. A `Buffer` is a `Uint8Array`. */
 export type TypedArray =
-  | Float32Array | Float64Array | Float16Data | Int8Array | Int16Array | Int32Array | BigInt64Array
-  | Uint8Array | Uint8ClampedArray | Uint16Array | Uint32Array | BigUint64Array
+  | Float32Array
+  | Float64Array
+  | Float16Data
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | BigInt64Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Uint16Array
+  | Uint32Array
+  | BigUint64Array
 
 /**
  * What holds float16: a `Float16Array` where the JavaScript engine has that class (Node 24 and later), else the bits in
  * a `Uint16Array`. Programs whose `lib` does not know `Float16Array` see `Uint16Array` alone.
  */
-export type Float16Data =
-  typeof globalThis extends { Float16Array: { prototype: infer A } } ? A | Uint16Array : Uint16Array
+export type Float16Data = typeof globalThis extends { Float16Array: { prototype: infer A } }
+  ? A | Uint16Array
+  : Uint16Array
 
 /**
  * The array that holds the elements of each type, in row-major order.
@@ -57,8 +68,11 @@ export interface TensorDataMap {
 }
 
 /** One element as JavaScript has it; a bool is 0 or 1, a type that JavaScript lacks is its bits. */
-export type TensorElement<T extends DType = DType> =
-  T extends 'string' ? string : T extends 'int64' | 'uint64' ? bigint : number
+export type TensorElement<T extends DType = DType> = T extends 'string'
+  ? string
+  : T extends 'int64' | 'uint64'
+    ? bigint
+    : number
 
 /** Elements in arrays in arrays, as deep as the tensor has dimensions; a scalar is the element itself. */
 export type NestedArray<E> = E | readonly NestedArray<E>[]

@@ -88,7 +88,10 @@ test('one signal ends many runs', limit, async () => {
   const runs = Array.from({ length: 8 }, () => caught(module.run(forever, { signal: controller.signal })))
   await sleep(20)
   controller.abort()
-  assert.deepEqual((await Promise.all(runs)).map(({ code }) => code), new Array(8).fill('ABORT_ERR'))
+  assert.deepEqual(
+    (await Promise.all(runs)).map(({ code }) => code),
+    new Array(8).fill('ABORT_ERR')
+  )
   assert.equal(listeners(controller.signal), 0)
 })
 
@@ -129,7 +132,10 @@ test('loading is aborted', limit, async () => {
 })
 
 test('inspect and tune are aborted while the model runs', limit, async () => {
-  for (const [work, options] of [[inspect, {}], [tune, { budgetMs: 600_000 }]]) {
+  for (const [work, options] of [
+    [inspect, {}],
+    [tune, { budgetMs: 600_000 }]
+  ]) {
     const controller = new AbortController()
     const working = caught(work(module, [forever], { ...options, signal: controller.signal }))
     await sleep(100)

@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import {
-  chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { before, test } from 'node:test'
@@ -104,7 +113,11 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
     print(json.dumps([archive.namelist(), manifest]))`
   const [names, manifest] = JSON.parse(execFileSync(python, ['-c', program, saved], { encoding: 'utf8' }))
   assert.deepEqual(names, ['manifest.json', 'model.onnx', 'report.json'])
-  const { format, schemaVersion, machine: { onnxruntime, cpuFeatures, os } } = manifest
+  const {
+    format,
+    schemaVersion,
+    machine: { onnxruntime, cpuFeatures, os }
+  } = manifest
   assert.deepEqual({ format, schemaVersion }, { format: 'onnxtune-checkpoint', schemaVersion: 1 })
   assert.ok(/^1\./.test(onnxruntime) && Array.isArray(cpuFeatures) && os === process.platform)
 })
@@ -151,7 +164,10 @@ test('a flipped byte anywhere is a coded error or changes nothing, and never a c
   const wide = await tuned(generated('wide_external'), numbers(512), 1000)
   await wide.save(join(folder, 'wide'))
   await wide.dispose()
-  for (const [path, size] of [[saved, 16], [join(folder, 'wide'), 512]]) {
+  for (const [path, size] of [
+    [saved, 16],
+    [join(folder, 'wide'), 512]
+  ]) {
     const program = `import { readFileSync, writeFileSync } from 'node:fs'
       const bytes = readFileSync(${JSON.stringify(path)})
       const x = new Float32Array(${size}).fill(0.25)
@@ -177,9 +193,15 @@ test('a flipped byte anywhere is a coded error or changes nothing, and never a c
       }
       console.log(JSON.stringify(counts))`
     const counts = await runQuietly(program, { killAfterMs: 50_000 })
-    assert.equal(Object.values(counts).reduce((sum, count) => sum + count), 200)
+    assert.equal(
+      Object.values(counts).reduce((sum, count) => sum + count),
+      200
+    )
     const allowed = ['same', 'ERR_CHECKPOINT_INVALID', 'ERR_CHECKPOINT_DAMAGED', 'ERR_CHECKPOINT_VERSION']
-    assert.deepEqual(Object.keys(counts).filter((outcome) => !allowed.includes(outcome)), [])
+    assert.deepEqual(
+      Object.keys(counts).filter((outcome) => !allowed.includes(outcome)),
+      []
+    )
     assert.ok(counts.ERR_CHECKPOINT_DAMAGED > 100, JSON.stringify(counts))
   }
 })
@@ -202,18 +224,29 @@ const DAMAGED = {
   'a manifest without settings': ["del manifest['settings']", 'ERR_CHECKPOINT_DAMAGED', /settings/],
   'an entry too many': ["entries['extra'] = b'x'", 'ERR_CHECKPOINT_DAMAGED', /entries/],
   'a missing part': ["del entries['model.onnx']", 'ERR_CHECKPOINT_DAMAGED', /entries|model\.onnx/],
-  'a missing part in the manifest too':
-    ["del entries['model.onnx']; manifest['parts'] = manifest['parts'][1:]", 'ERR_CHECKPOINT_DAMAGED', /model\.onnx/],
-  'another model in its place':
-    [`entries['model.onnx'] = open(${JSON.stringify(generated('identity'))}, 'rb').read()`, 'ERR_CHECKPOINT_DAMAGED',
-      /model\.onnx/],
+  'a missing part in the manifest too': [
+    "del entries['model.onnx']; manifest['parts'] = manifest['parts'][1:]",
+    'ERR_CHECKPOINT_DAMAGED',
+    /model\.onnx/
+  ],
+  'another model in its place': [
+    `entries['model.onnx'] = open(${JSON.stringify(generated('identity'))}, 'rb').read()`,
+    'ERR_CHECKPOINT_DAMAGED',
+    /model\.onnx/
+  ],
   'no callers': ["manifest['settings']['callers'] = 0", 'ERR_CHECKPOINT_DAMAGED', /callers/],
   'no threads': ["manifest['settings']['backend']['threads'] = 0", 'ERR_CHECKPOINT_DAMAGED', /threads/],
-  'more callers than a machine has room for':
-    ["manifest['settings']['callers'] = 10**9", 'ERR_CHECKPOINT_DAMAGED', /callers/],
+  'more callers than a machine has room for': [
+    "manifest['settings']['callers'] = 10**9",
+    'ERR_CHECKPOINT_DAMAGED',
+    /callers/
+  ],
   'a negative number of callers': ["manifest['settings']['callers'] = -1", 'ERR_CHECKPOINT_DAMAGED', /-1/],
-  'a backend that does not exist':
-    ["manifest['settings']['backend']['name'] = 'magic'", 'ERR_CHECKPOINT_DAMAGED', /magic/]
+  'a backend that does not exist': [
+    "manifest['settings']['backend']['name'] = 'magic'",
+    'ERR_CHECKPOINT_DAMAGED',
+    /magic/
+  ]
 }
 for (const [what, [change, code, message]] of Object.entries(DAMAGED)) {
   test(`a checkpoint with ${what} is refused as ${code}`, limit, async () => {
@@ -277,7 +310,10 @@ test('places that cannot be written are refused, and nothing is left there', lim
     await throwsFault(module.save(path), OnnxTuneError, 'ERR_CHECKPOINT_UNWRITABLE', { message: /can't write/ })
   }
   for (const path of [undefined, 5, '']) await throwsFault(module.save(path), TypeError, 'ERR_SOURCE')
-  assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith('.tmp')), [])
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.endsWith('.tmp')),
+    []
+  )
   assert.deepEqual(readdirSync(join(folder, 'occupied')), [])
   assert.ok(!existsSync(join(folder, 'no')))
   await module.dispose()
@@ -301,7 +337,10 @@ test('what changed since the tune is not saved, and the old checkpoint stays who
     const error = await caught(module.save(path))
     assert.equal(error.code, 'ERR_MODEL_CHANGED', error.message)
     assert.ok(readFileSync(path).equals(old), 'the old file is whole')
-    assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith('.tmp')), [])
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.endsWith('.tmp')),
+      []
+    )
     await module.dispose()
   }
 })
@@ -360,6 +399,9 @@ test('saving and loading are aborted, and leave nothing', limit, async () => {
   const loaded = caught(TunedModule.load(path, { signal: loading.signal }))
   loading.abort()
   assert.equal((await loaded).code, 'ABORT_ERR')
-  assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith('.tmp')), [])
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.endsWith('.tmp')),
+    []
+  )
   await module.dispose()
 })

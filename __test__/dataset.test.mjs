@@ -96,7 +96,9 @@ test('an item has no batch dimension, a whole input has the rank of the graph', 
 
 test('an item whose one unknown dimension can be solved needs no dims', async () => {
   for (const sample of [numbers(5), [1, 2, 3, 4, 5], { x: numbers(5) }, { data: numbers(5), dims: [5] }]) {
-    const { modules: [module] } = await inspect(models.two_unknowns, [sample], { iterations: 1 })
+    const {
+      modules: [module]
+    } = await inspect(models.two_unknowns, [sample], { iterations: 1 })
     assert.deepEqual(module.inputTypes, [['float32[1,5]']])
     assert.deepEqual((await workload('two_unknowns', [sample])).batchSizes, [1, 2])
   }
@@ -169,10 +171,19 @@ test('a dataset that throws is named, with its own error as the cause', async ()
 test('a sample that does not fit is numbered and keeps the fault of its input', async () => {
   const wrong = [
     [{ y: item() }, { input: 'x', expected: ['x'], received: ['y'], message: /sample 2: .*"x" is missing/ }],
-    [{ x: item(), z: item() }, { input: 'z', message: /sample 2: .*no input "z"/ }],
+    [
+      { x: item(), z: item() },
+      { input: 'z', message: /sample 2: .*no input "z"/ }
+    ],
     [numbers(15), { input: 'x', received: 15 }],
-    [{ data: numbers(16), dims: [4, 4] }, { input: 'x', received: [4, 4] }],
-    [{ data: numbers(16), dims: [1, 1, 16] }, { input: 'x', received: [1, 1, 16] }],
+    [
+      { data: numbers(16), dims: [4, 4] },
+      { input: 'x', received: [4, 4] }
+    ],
+    [
+      { data: numbers(16), dims: [1, 1, 16] },
+      { input: 'x', received: [1, 1, 16] }
+    ],
     [Float64Array.from(item()), { input: 'x', expected: 'float32', received: 'float64' }],
     [undefined, { input: 'x', received: 'undefined' }],
     [null, { input: 'x', received: 'null' }],
@@ -188,7 +199,10 @@ test('a sample that does not fit is numbered and keeps the fault of its input', 
 })
 
 test('samples whose inputs hold different numbers of items are refused', async () => {
-  const sample = [{ data: numbers(8), dims: [2, 4] }, { data: Int32Array.of(1, 2, 3), dims: [3, 1] }]
+  const sample = [
+    { data: numbers(8), dims: [2, 4] },
+    { data: Int32Array.of(1, 2, 3), dims: [3, 1] }
+  ]
   for (const work of [inspect, tune]) {
     const error = await throwsFault(work(models.names, [sample]), OnnxTuneError, 'ERR_DATASET_SHAPE')
     assert.match(error.message, /sample 0.*"ids:0" holds 3 items.*holds 2/)

@@ -10,7 +10,9 @@ import { caught, generated, root } from './helpers.mjs'
 
 const read = (...parts) => readFileSync(join(root, ...parts), 'utf8')
 const inFolder = (folder, ending) =>
-  readdirSync(join(root, folder)).filter((name) => name.endsWith(ending)).map((name) => read(folder, name))
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith(ending))
+    .map((name) => read(folder, name))
 const javascript = inFolder('lib', '.js')
 const sources = [read('src', 'error.rs'), ...inFolder('src/binding', '.rs'), ...javascript]
 const codesIn = (text) => [...text.matchAll(/(['"])(ERR_[A-Z0-9_]+|ABORT_ERR)\1/g)].map(([, , code]) => code)
@@ -19,7 +21,11 @@ const rows = [...read('docs', 'errors.md').matchAll(ROW)].map((row) => row.slice
 
 test('docs/errors.md has each code once, and every code has a row', () => {
   const documented = rows.map(([code]) => code)
-  assert.deepEqual(documented.filter((code, index) => documented.indexOf(code) !== index), [], 'none twice')
+  assert.deepEqual(
+    documented.filter((code, index) => documented.indexOf(code) !== index),
+    [],
+    'none twice'
+  )
   assert.deepEqual(documented.sort(), [...new Set(sources.flatMap(codesIn))].sort())
 })
 
@@ -57,7 +63,7 @@ test('an OnnxTuneError is an Error with name, code and stack, and prints them', 
   assert.match(JSON.stringify(error), /ERR_OPERATOR_UNSUPPORTED/)
 })
 
-test('an AbortError is an Error with the name and code of Node\'s own', async () => {
+test("an AbortError is an Error with the name and code of Node's own", async () => {
   const reason = new Error('why')
   const error = await caught(OnnxModule.load(generated('identity'), { signal: AbortSignal.abort(reason) }))
   assert.ok(error instanceof AbortError && error instanceof Error && !(error instanceof OnnxTuneError))

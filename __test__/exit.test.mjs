@@ -14,39 +14,58 @@ const running = `module.run(${forever})\nparentPort.postMessage('running')`
 const WAYS = {
   'by itself after a run, the module not disposed': [identity, 0],
   'by itself after runSync': [`${identity}module.runSync(new Float32Array(4))`, 0],
-  'by itself with two modules, one of them disposed':
-    [`${identity}const other = await onnxtune.OnnxModule.load(generated('mlp_tiny'))\nawait other.dispose()`, 0],
-  'by itself after a load that failed':
-    ["await onnxtune.OnnxModule.load(generated('empty')).catch(() => {})", 0],
-  'by itself after an aborted run':
-    [`${slow}await module.run(${forever}, { signal: AbortSignal.timeout(50) }).catch(() => {})`, 0],
-  'by itself after a tune':
-    ["await onnxtune.tune(generated('mlp_tiny'), [new Float32Array(16)], { budgetMs: 200 })", 0],
+  'by itself with two modules, one of them disposed': [
+    `${identity}const other = await onnxtune.OnnxModule.load(generated('mlp_tiny'))\nawait other.dispose()`,
+    0
+  ],
+  'by itself after a load that failed': ["await onnxtune.OnnxModule.load(generated('empty')).catch(() => {})", 0],
+  'by itself after an aborted run': [
+    `${slow}await module.run(${forever}, { signal: AbortSignal.timeout(50) }).catch(() => {})`,
+    0
+  ],
+  'by itself after a tune': [
+    "await onnxtune.tune(generated('mlp_tiny'), [new Float32Array(16)], { budgetMs: 200 })",
+    0
+  ],
   'by process.exit right after a run': [`${identity}process.exit(3)`, 3],
   'by process.exit with a run in flight': [`${slow}module.run(${forever})\nprocess.exit(3)`, 3],
-  'by process.exit while a run is under way':
-    [`${slow}module.run(${forever})\nsetTimeout(() => process.exit(3), 100)`, 3],
-  'by process.exit with runs waiting':
-    [`${slow}for (let index = 0; index < 20; index++) module.run(${forever})
-      setTimeout(() => process.exit(3), 50)`, 3],
-  'by process.exit while a model is loaded':
-    ["onnxtune.OnnxModule.load(generated('resnet18'))\nsetTimeout(() => process.exit(3), 20)", 3],
+  'by process.exit while a run is under way': [
+    `${slow}module.run(${forever})\nsetTimeout(() => process.exit(3), 100)`,
+    3
+  ],
+  'by process.exit with runs waiting': [
+    `${slow}for (let index = 0; index < 20; index++) module.run(${forever})
+      setTimeout(() => process.exit(3), 50)`,
+    3
+  ],
+  'by process.exit while a model is loaded': [
+    "onnxtune.OnnxModule.load(generated('resnet18'))\nsetTimeout(() => process.exit(3), 20)",
+    3
+  ],
   'by process.exit while disposing': [`${slow}module.run({ n: 500 })\nmodule.dispose()\nprocess.exit(3)`, 3],
-  'by process.exit inside a tune':
-    [`const onProgress = ({ phase }) => phase === 'measure' && process.exit(3)
-      onnxtune.tune(generated('mlp_tiny'), [new Float32Array(16)], { budgetMs: 600_000, onProgress })`, 3],
-  'by process.exit in the middle of a tune':
-    [`onnxtune.tune(generated('mlp_tiny'), [new Float32Array(16)], { budgetMs: 600_000 })
-      setTimeout(() => process.exit(3), 300)`, 3],
-  'by process.exit inside the dataset':
-    [`await onnxtune.tune(generated('mlp_tiny'), (function* () { process.exit(3) })())`, 3],
+  'by process.exit inside a tune': [
+    `const onProgress = ({ phase }) => phase === 'measure' && process.exit(3)
+      onnxtune.tune(generated('mlp_tiny'), [new Float32Array(16)], { budgetMs: 600_000, onProgress })`,
+    3
+  ],
+  'by process.exit in the middle of a tune': [
+    `onnxtune.tune(generated('mlp_tiny'), [new Float32Array(16)], { budgetMs: 600_000 })
+      setTimeout(() => process.exit(3), 300)`,
+    3
+  ],
+  'by process.exit inside the dataset': [
+    `await onnxtune.tune(generated('mlp_tiny'), (function* () { process.exit(3) })())`,
+    3
+  ],
   'by process.exitCode': [`${identity}process.exitCode = 4`, 4],
-  'on SIGTERM with a handler':
-    [`${slow}process.on('SIGTERM', () => process.exit(5))
+  'on SIGTERM with a handler': [
+    `${slow}process.on('SIGTERM', () => process.exit(5))
       module.run(${forever})
-      setTimeout(() => process.kill(process.pid, 'SIGTERM'), 100)`, 5],
-  'with a module collected':
-    [`async function use() {
+      setTimeout(() => process.kill(process.pid, 'SIGTERM'), 100)`,
+    5
+  ],
+  'with a module collected': [
+    `async function use() {
         const module = await onnxtune.OnnxModule.load(generated('mlp_tiny'))
         await module.run(new Float32Array(16))
       }
@@ -54,26 +73,36 @@ const WAYS = {
         await use()
         gc()
         await new Promise((resolve) => setTimeout(resolve, 10))
-      }`, 0],
-  'with a module collected while it runs':
-    [`${slow.replace('const module', 'let module')}const running = module.run({ n: 300 })
+      }`,
+    0
+  ],
+  'with a module collected while it runs': [
+    `${slow.replace('const module', 'let module')}const running = module.run({ n: 300 })
       module = undefined
       for (let round = 0; round < 10; round++) {
         gc()
         await new Promise((resolve) => setTimeout(resolve, 5))
       }
-      assert.ok(Math.abs((await running).y.data[0] - 1) < 1e-3)`, 0],
-  'with workers that end by themselves':
-    [worker('await module.run({ n: 100 })'), 0],
-  'with a worker that is terminated in the middle of a run':
-    [worker(running, "worker.on('message', () => worker.terminate())"), 0],
-  'with a worker that is terminated in the middle of a tune':
-    [worker(`onnxtune.tune(module, [{ n: 20 }], { budgetMs: 600_000 })\nparentPort.postMessage('tuning')`,
-      "worker.on('message', () => setTimeout(() => worker.terminate(), 200))"), 0],
-  'with a worker that exits with a run in flight':
-    [worker(`module.run(${forever})\nsetTimeout(() => process.exit(0), 50)`), 0],
-  'by process.exit while a worker runs':
-    [worker(running, "worker.on('message', () => process.exit(3))"), 3]
+      assert.ok(Math.abs((await running).y.data[0] - 1) < 1e-3)`,
+    0
+  ],
+  'with workers that end by themselves': [worker('await module.run({ n: 100 })'), 0],
+  'with a worker that is terminated in the middle of a run': [
+    worker(running, "worker.on('message', () => worker.terminate())"),
+    0
+  ],
+  'with a worker that is terminated in the middle of a tune': [
+    worker(
+      `onnxtune.tune(module, [{ n: 20 }], { budgetMs: 600_000 })\nparentPort.postMessage('tuning')`,
+      "worker.on('message', () => setTimeout(() => worker.terminate(), 200))"
+    ),
+    0
+  ],
+  'with a worker that exits with a run in flight': [
+    worker(`module.run(${forever})\nsetTimeout(() => process.exit(0), 50)`),
+    0
+  ],
+  'by process.exit while a worker runs': [worker(running, "worker.on('message', () => process.exit(3))"), 3]
 }
 
 // A program whose worker loads the slow model and then does as told.
@@ -97,10 +126,11 @@ for (const [way, [program, code]] of Object.entries(WAYS)) {
 }
 
 const CRASHES = {
-  'an uncaught throw':
-    [`${slow}module.run(${forever})\nsetTimeout(() => { throw new Error('mine') }, 50)`, /Error: mine/],
-  'an unhandled rejection':
-    [`${slow}module.run(${forever})\nPromise.reject(new Error('mine'))`, /Error: mine/],
+  'an uncaught throw': [
+    `${slow}module.run(${forever})\nsetTimeout(() => { throw new Error('mine') }, 50)`,
+    /Error: mine/
+  ],
+  'an unhandled rejection': [`${slow}module.run(${forever})\nPromise.reject(new Error('mine'))`, /Error: mine/],
   'an unhandled rejection of a run': [`${identity}module.run({ y: 1 })`, /ERR_INPUT_MISSING/]
 }
 

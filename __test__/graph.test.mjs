@@ -8,7 +8,18 @@ import { pathToFileURL } from 'node:url'
 
 import { OnnxModule, readGraph } from '../index.js'
 import {
-  extended, fetched, field, generated, lacks, numbers, plain, python, root, runQuietly, scratch, throwsFault
+  extended,
+  fetched,
+  field,
+  generated,
+  lacks,
+  numbers,
+  plain,
+  python,
+  root,
+  runQuietly,
+  scratch,
+  throwsFault
 } from './helpers.mjs'
 
 const folder = scratch()
@@ -33,7 +44,10 @@ test('a generated model tells all its facts', async () => {
     outputNames: ['out.x/y:0'],
     inputDtypes: ['float32', 'int32'],
     outputDtypes: ['float32'],
-    inputShapes: [['N', 4], ['N', 1]],
+    inputShapes: [
+      ['N', 4],
+      ['N', 1]
+    ],
     outputShapes: [['N', 3]],
     precision: 'fp32',
     parameters: 12,
@@ -123,15 +137,42 @@ test('sequences and maps are named by their types, and have no dtype and shape',
   const { outputs } = await readGraph(generated('zipmap'))
   const type = 'sequence(map(string,float32))'
   assert.deepEqual(outputs[1], { name: 'output_probability', type, dtype: null, shape: null })
-  const { outputs: [chunks, count] } = await readGraph(generated('sequence'))
+  const {
+    outputs: [chunks, count]
+  } = await readGraph(generated('sequence'))
   assert.deepEqual(chunks, { name: 'chunks', type: 'sequence(tensor(float32))', dtype: null, shape: null })
   assert.deepEqual(count, { name: 'count', type: 'tensor(int64)', dtype: 'int64', shape: [] })
 })
 
 test('every element type has its name', async () => {
-  const names = ['float32', 'float64', 'float16', 'bfloat16', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16',
-    'uint32', 'uint64', 'bool', 'string', 'complex64', 'complex128', 'float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2',
-    'float8e5m2fnuz', 'float8e8m0', 'float4e2m1', 'int4', 'uint4', 'int2', 'uint2']
+  const names = [
+    'float32',
+    'float64',
+    'float16',
+    'bfloat16',
+    'int8',
+    'int16',
+    'int32',
+    'int64',
+    'uint8',
+    'uint16',
+    'uint32',
+    'uint64',
+    'bool',
+    'string',
+    'complex64',
+    'complex128',
+    'float8e4m3fn',
+    'float8e4m3fnuz',
+    'float8e5m2',
+    'float8e5m2fnuz',
+    'float8e8m0',
+    'float4e2m1',
+    'int4',
+    'uint4',
+    'int2',
+    'uint2'
+  ]
   for (const name of names) {
     const { inputs, outputDtypes } = await readGraph(generated(`identity_${name}`))
     assert.deepEqual(inputs, [{ name: 'x', type: `tensor(${name})`, dtype: name, shape: ['N'] }])
@@ -162,7 +203,15 @@ test('an already quantised model is int8', { skip: lacks('ocr_int8') }, async ()
 
 test('initialisers that the file lists as inputs are no inputs', async () => {
   // GraphProto: initializer 5, input 11; TensorProto: dims 1, data_type 2, name 8, raw_data 9.
-  const weight = field(5, [field(1, 4), field(2, 1), field(8, 'w'), field(9, [1, 2, 3, 4].flatMap(() => [0, 0, 0, 0]))])
+  const weight = field(5, [
+    field(1, 4),
+    field(2, 1),
+    field(8, 'w'),
+    field(
+      9,
+      [1, 2, 3, 4].flatMap(() => [0, 0, 0, 0])
+    )
+  ])
   const info = await readGraph(extended('identity', field(7, [weight, field(11, [field(1, 'w')])])))
   assert.deepEqual(info.inputNames, ['x'])
   assert.equal(info.parameters, 4)
@@ -173,8 +222,15 @@ test('version, description, metadata and functions of a model are told', async (
   // ModelProto: model_version 5, doc_string 6, metadata_props 14, functions 25.
   // FunctionProto: name 1, node 7, domain 10.
   const entryOf = (key, value) => field(14, [field(1, key), field(2, value)])
-  const info = await readGraph(extended('identity', field(5, 300), field(6, 'Läuft'), entryOf('__proto__', 'a'),
-    field(25, [field(1, 'Twice'), field(7, [field(4, 'Add')]), field(10, 'my.own')])))
+  const info = await readGraph(
+    extended(
+      'identity',
+      field(5, 300),
+      field(6, 'Läuft'),
+      entryOf('__proto__', 'a'),
+      field(25, [field(1, 'Twice'), field(7, [field(4, 'Add')]), field(10, 'my.own')])
+    )
+  )
   assert.equal(info.modelVersion, 300)
   assert.equal(info.docString, 'Läuft')
   assert.deepEqual(Object.entries(info.metadata), [['__proto__', 'a']])

@@ -44,7 +44,9 @@ export async function runProgram(source, { args = [], env = {}, cwd = root, kill
     const generated = (name) => ${JSON.stringify(join(models, 'generated'))} + '/' + name + '.onnx'\n`
   const inherited = Object.entries(process.env).filter(([name]) => !/^(ONNXTUNE_|NODE_)/.test(name))
   const child = spawn(process.execPath, [...args, '--input-type=module', '--eval', head + source], {
-    cwd, env: { ...Object.fromEntries(inherited), ...env }, stdio: ['ignore', 'pipe', 'pipe']
+    cwd,
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdio: ['ignore', 'pipe', 'pipe']
   })
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', (text) => (output[name] += text))

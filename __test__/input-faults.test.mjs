@@ -3,8 +3,17 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 
 import {
-  MaxThroughputStrategy, ONNXRuntimeBackend, OneBackendStrategy, OnnxModule, Tensor, TunedModule, inspect, readGraph,
-  setRuntime, tune, versions
+  MaxThroughputStrategy,
+  ONNXRuntimeBackend,
+  OneBackendStrategy,
+  OnnxModule,
+  Tensor,
+  TunedModule,
+  inspect,
+  readGraph,
+  setRuntime,
+  tune,
+  versions
 } from '../index.js'
 import { caught, fetched, generated, lacks, throwsFault } from './helpers.mjs'
 
@@ -51,8 +60,15 @@ test('a misspelt input is answered with the nearest name', async () => {
 })
 
 test('null, undefined, functions and objects that are no tensors are refused', async () => {
-  const kinds = [[null, 'null'], [() => x, 'function'], [Symbol('x'), 'symbol'], [{ data: x }, 'object'],
-    [new Date(), 'object'], [new Map(), 'object'], [x.buffer, 'object']]
+  const kinds = [
+    [null, 'null'],
+    [() => x, 'function'],
+    [Symbol('x'), 'symbol'],
+    [{ data: x }, 'object'],
+    [new Date(), 'object'],
+    [new Map(), 'object'],
+    [x.buffer, 'object']
+  ]
   for (const [value, received] of kinds) {
     const fault = { input: 'x', expected: 'tensor(float32)', received }
     await refuses('identity', { x: value }, TypeError, 'ERR_INPUT_TYPE', fault)
@@ -78,7 +94,7 @@ test('a typed array of another type is refused, never converted', async () => {
   await refuses('strings', { text: x }, TypeError, 'ERR_INPUT_TYPE', { input: 'text', expected: 'string' })
 })
 
-test('a declared type that is not the graph\'s is refused, whatever holds the values', async () => {
+test("a declared type that is not the graph's is refused, whatever holds the values", async () => {
   for (const data of [x, [...x], [...x].map(Number)]) {
     const fault = { input: 'x', expected: 'float32', received: 'float64' }
     await refuses('identity', { x: { data, dims: [1, 4], type: 'float64' } }, TypeError, 'ERR_INPUT_TYPE', fault)
@@ -120,7 +136,9 @@ for (const [what, [dims, hint]] of Object.entries(SHAPES)) {
 }
 
 test('NCHW where the graph takes NHWC is refused with a hint', { skip: lacks('nsfw') }, async () => {
-  const { inputs: [input] } = await readGraph(fetched('nsfw'))
+  const {
+    inputs: [input]
+  } = await readGraph(fetched('nsfw'))
   const [, height, width, channels] = input.shape
   assert.equal(channels, 3)
   const module = await OnnxModule.load(fetched('nsfw'))
@@ -132,8 +150,10 @@ test('NCHW where the graph takes NHWC is refused with a hint', { skip: lacks('ns
 test('a wrong number of values is refused', async () => {
   const tooFew = { input: 'data', expected: 27648, received: 7 }
   await refuses('cnn_fixed1', new Float32Array(7), RangeError, 'ERR_INPUT_LENGTH', tooFew)
-  await refuses('cnn_fixed1', { data: { data: image.subarray(1), dims: shape } }, RangeError, 'ERR_INPUT_LENGTH',
-    { ...tooFew, received: 27647 })
+  await refuses('cnn_fixed1', { data: { data: image.subarray(1), dims: shape } }, RangeError, 'ERR_INPUT_LENGTH', {
+    ...tooFew,
+    received: 27647
+  })
   await refuses('identity', x.subarray(1), RangeError, 'ERR_INPUT_LENGTH', { input: 'x', received: 3 })
   await refuses('identity', { x: { data: [1, 2, 3], dims: [1, 4] } }, RangeError, 'ERR_INPUT_LENGTH', { expected: 4 })
   await refuses('scalar', [1, 2], RangeError, 'ERR_INPUT_LENGTH', { input: 'x', expected: 1, received: 2 })
@@ -157,14 +177,26 @@ test('dims that are no counts are refused', async () => {
 })
 
 test('dims whose product overflows are refused', async () => {
-  for (const dims of [[2 ** 53, 4], [2 ** 31, 2 ** 31], [2 ** 60, 2 ** 60], [2 ** 62, 0], [0, 2 ** 63]]) {
+  for (const dims of [
+    [2 ** 53, 4],
+    [2 ** 31, 2 ** 31],
+    [2 ** 60, 2 ** 60],
+    [2 ** 62, 0],
+    [0, 2 ** 63]
+  ]) {
     const inputs = { x: { data: new Float32Array(0), dims } }
     await refuses('two_unknowns', inputs, RangeError, 'ERR_INPUT_SHAPE', { input: 'x', received: dims })
   }
 })
 
 test('ragged nested arrays are refused', async () => {
-  for (const ragged of [[[1, 2], [3]], [[1, 2], 3], [1, [2, 3]], [[1], [[2]]], [[[1]], [[2, 3]]]]) {
+  for (const ragged of [
+    [[1, 2], [3]],
+    [[1, 2], 3],
+    [1, [2, 3]],
+    [[1], [[2]]],
+    [[[1]], [[2, 3]]]
+  ]) {
     const fault = { input: 'x', message: /not all of one shape/ }
     await refuses('two_unknowns', { x: ragged }, RangeError, 'ERR_INPUT_SHAPE', fault)
   }

@@ -29,13 +29,21 @@ test('runs beyond the length of the queue are refused, those in it are kept', li
   const module = await OnnxModule.load(generated('slow'), { callers: 1 })
   const controller = new AbortController()
   const first = module.run({ n: 10_000_000 }, { signal: controller.signal }).catch(({ code }) => code)
-  const others = Array.from({ length: 5000 }, () => module.run({ n: 1 }).then(() => 'done', ({ code }) => code))
+  const others = Array.from({ length: 5000 }, () =>
+    module.run({ n: 1 }).then(
+      () => 'done',
+      ({ code }) => code
+    )
+  )
   controller.abort()
   assert.equal(await first, 'ABORT_ERR')
   const results = await Promise.all(others)
   assert.ok(results.filter((result) => result === 'done').length >= 4096)
   assert.ok(results.includes('ERR_QUEUE_FULL'))
-  assert.deepEqual(results.filter((result) => result !== 'done' && result !== 'ERR_QUEUE_FULL'), [])
+  assert.deepEqual(
+    results.filter((result) => result !== 'done' && result !== 'ERR_QUEUE_FULL'),
+    []
+  )
   await module.dispose()
 })
 
@@ -57,7 +65,10 @@ test('outputs are readable after dispose and garbage collection', limit, async (
     collectGarbage()
     await nextTurn()
   }
-  assert.deepEqual(outputs.map((output) => plain(output).map(({ data }) => [...data])), before)
+  assert.deepEqual(
+    outputs.map((output) => plain(output).map(({ data }) => [...data])),
+    before
+  )
 })
 
 test('dispose waits for runs in flight, each call of it', limit, async () => {

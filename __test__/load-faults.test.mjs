@@ -60,25 +60,54 @@ writeFileSync(join(folder, 'pointer', 'model.onnx'), external)
 writeFileSync(join(folder, 'pointer', 'mlp_external.onnx.data'), lfs)
 
 // TensorProto: dims 1, data_type 2, name 8, external_data 13 (of key 1 and value 2), data_location 14 (1 is external).
-const pointing = (...entries) => extended('identity', field(7, [field(5, [field(1, 4), field(2, 1), field(8, 'w'),
-  field(14, 1), ...entries.map(([key, value]) => field(13, [field(1, key), field(2, value)]))])]))
+const pointing = (...entries) =>
+  extended(
+    'identity',
+    field(7, [
+      field(5, [
+        field(1, 4),
+        field(2, 1),
+        field(8, 'w'),
+        field(14, 1),
+        ...entries.map(([key, value]) => field(13, [field(1, key), field(2, value)]))
+      ])
+    ])
+  )
 
 const UNLOADABLE = {
-  'a model without its external file':
-    [generated('missing_external'), 'ERR_EXTERNAL_DATA_MISSING', /missing_external\.onnx\.data/],
+  'a model without its external file': [
+    generated('missing_external'),
+    'ERR_EXTERNAL_DATA_MISSING',
+    /missing_external\.onnx\.data/
+  ],
   'bytes without their external data': [external, 'ERR_EXTERNAL_DATA_MISSING', /mlp_external\.onnx\.data.*not given/],
-  'a model whose external file is too short':
-    [join(folder, 'short', 'model.onnx'), 'ERR_EXTERNAL_DATA_TOO_SHORT', /33378208.*1000/],
-  'a model whose external file is a Git LFS pointer':
-    [join(folder, 'pointer', 'model.onnx'), 'ERR_MODEL_LFS_POINTER', /git lfs pull/],
+  'a model whose external file is too short': [
+    join(folder, 'short', 'model.onnx'),
+    'ERR_EXTERNAL_DATA_TOO_SHORT',
+    /33378208.*1000/
+  ],
+  'a model whose external file is a Git LFS pointer': [
+    join(folder, 'pointer', 'model.onnx'),
+    'ERR_MODEL_LFS_POINTER',
+    /git lfs pull/
+  ],
   'a model that reaches outside its folder': [generated('escaping_external'), 'ERR_EXTERNAL_DATA_PATH', /helper\.py/],
   'a reference to nowhere': [pointing(), 'ERR_EXTERNAL_DATA_INVALID', /'w'.*no location/],
-  'a reference with a negative offset':
-    [pointing(['location', 'a'], ['offset', '-1']), 'ERR_EXTERNAL_DATA_INVALID', /offset is '-1'/],
-  'a reference of the wrong length':
-    [pointing(['location', 'a'], ['length', '5']), 'ERR_EXTERNAL_DATA_INVALID', /5 bytes.*16/],
-  'an absolute reference':
-    [file('absolute.onnx', pointing(['location', '/etc/passwd'])), 'ERR_EXTERNAL_DATA_PATH', /\/etc\/passwd/],
+  'a reference with a negative offset': [
+    pointing(['location', 'a'], ['offset', '-1']),
+    'ERR_EXTERNAL_DATA_INVALID',
+    /offset is '-1'/
+  ],
+  'a reference of the wrong length': [
+    pointing(['location', 'a'], ['length', '5']),
+    'ERR_EXTERNAL_DATA_INVALID',
+    /5 bytes.*16/
+  ],
+  'an absolute reference': [
+    file('absolute.onnx', pointing(['location', '/etc/passwd'])),
+    'ERR_EXTERNAL_DATA_PATH',
+    /\/etc\/passwd/
+  ],
   'a newer IR version': [generated('future_ir'), 'ERR_IR_UNSUPPORTED', /IR version 99 .* 1[3-9]/],
   'a newer opset': [generated('future_opset'), 'ERR_OPSET_UNSUPPORTED', /opset 99 of domain ai\.onnx .* \d\d/],
   'an unknown operator': [generated('unknown_op'), 'ERR_OPERATOR_UNSUPPORTED', /com\.foo::Bar/],
@@ -105,8 +134,21 @@ test('what is unsupported comes with a hint', async () => {
 })
 
 test('sources that are neither paths nor bytes are refused as ERR_SOURCE', async () => {
-  const sources = [5, null, undefined, {}, [], true, new Float32Array(4), new URL('http://example.org/a.onnx'),
-    Symbol('a'), '', 'a\0b', new Uint8ClampedArray(4), 'file://host/share/a.onnx']
+  const sources = [
+    5,
+    null,
+    undefined,
+    {},
+    [],
+    true,
+    new Float32Array(4),
+    new URL('http://example.org/a.onnx'),
+    Symbol('a'),
+    '',
+    'a\0b',
+    new Uint8ClampedArray(4),
+    'file://host/share/a.onnx'
+  ]
   for (const source of sources) {
     const error = await throwsFault(OnnxModule.load(source), TypeError, 'ERR_SOURCE')
     assert.notEqual(error.expected, undefined)

@@ -64,7 +64,9 @@ before(() => {
   copyFileSync(join(root, '.cache/models/generated/identity.onnx'), join(app, 'identity.onnx'))
   writeFileSync(join(app, 'package.json'), '{ "private": true }\n')
   const pack = join(root, '.cache', 'pack')
-  const tarballs = readdirSync(pack).filter((name) => name.endsWith('.tgz')).map((name) => join(pack, name))
+  const tarballs = readdirSync(pack)
+    .filter((name) => name.endsWith('.tgz'))
+    .map((name) => join(pack, name))
   const options = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund']
   run('npm', ['install', ...options, ...tarballs], { cwd: app, shell: windows })
 })

@@ -133,8 +133,16 @@ const FORMS = {
   'data and dims as the only input': { data: x, dims: [2, 4] },
   'plain numbers and dims': { x: { data: [...x], dims: [2, 4] } },
   'raw bytes with their type': { x: { data: Buffer.from(x.buffer), dims: [2, 4], type: 'float32' } },
-  'nested arrays': { x: [[1, 2, 3, 4], [5, 6, 7, 8]] },
-  'nested arrays as the only input': [[1, 2, 3, 4], [5, 6, 7, 8]],
+  'nested arrays': {
+    x: [
+      [1, 2, 3, 4],
+      [5, 6, 7, 8]
+    ]
+  },
+  'nested arrays as the only input': [
+    [1, 2, 3, 4],
+    [5, 6, 7, 8]
+  ],
   'flat numbers': [1, 2, 3, 4, 5, 6, 7, 8],
   'a Tensor': { x: new Tensor('float32', x, [2, 4]) },
   'a Tensor as the only input': new Tensor(x, [2, 4]),
@@ -191,8 +199,10 @@ test('scalars go as a number, an array of one and a tensor without dims', async 
   const two = Float32Array.of(2)
   for (const input of [2, [2], two, { data: [2], dims: [] }, new Tensor('float32', two, [])]) {
     const { y } = await module.run({ x: input })
-    assert.deepEqual({ dims: y.dims, data: y.data, size: y.size, value: y.toArray() },
-      { dims: [], data: Float32Array.of(3), size: 1, value: 3 })
+    assert.deepEqual(
+      { dims: y.dims, data: y.data, size: y.size, value: y.toArray() },
+      { dims: [], data: Float32Array.of(3), size: 1, value: 3 }
+    )
   }
   const flow = await load('control_flow')
   const ones = new Float32Array(8).fill(1)
@@ -203,7 +213,11 @@ test('scalars go as a number, an array of one and a tensor without dims', async 
 
 test('dimensions of zero are kept', async () => {
   const module = await load('two_unknowns')
-  for (const dims of [[3, 0], [0, 2], [0, 0]]) {
+  for (const dims of [
+    [3, 0],
+    [0, 2],
+    [0, 0]
+  ]) {
     const { y } = await module.run({ x: { data: new Float32Array(0), dims } })
     assert.deepEqual({ dims: y.dims, length: y.data.length }, { dims, length: 0 })
   }
@@ -260,9 +274,21 @@ test('outputs belong to the caller', async () => {
 })
 
 test('outputs come in graph order, sequences as arrays and maps as Maps', async () => {
-  const { chunks, count } = await (await load('sequence')).run({ x: [[1, 2, 3, 4], [5, 6, 7, 8]] })
-  assert.deepEqual(chunks.map(({ dims, data }) => ({ dims, data })),
-    [{ dims: [1, 4], data: Float32Array.of(1, 2, 3, 4) }, { dims: [1, 4], data: Float32Array.of(5, 6, 7, 8) }])
+  const { chunks, count } = await (
+    await load('sequence')
+  ).run({
+    x: [
+      [1, 2, 3, 4],
+      [5, 6, 7, 8]
+    ]
+  })
+  assert.deepEqual(
+    chunks.map(({ dims, data }) => ({ dims, data })),
+    [
+      { dims: [1, 4], data: Float32Array.of(1, 2, 3, 4) },
+      { dims: [1, 4], data: Float32Array.of(5, 6, 7, 8) }
+    ]
+  )
   assert.deepEqual(count.toArray(), 2n)
   const outputs = await (await load('zipmap')).run([[1, 2, 3, 4]])
   assert.deepEqual(Object.keys(outputs), ['output_label', 'output_probability'])

@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import {
-  copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { before, test } from 'node:test'
@@ -41,9 +48,20 @@ function elf(machine) {
 }
 
 const FAULTS = {}
-const NAMES = ['a missing file', 'a text file', 'an empty file', 'a folder', 'a library for another architecture',
-  'a header without a body', 'half of the library', 'a library that is no ONNX Runtime',
-  'a library without an API', 'ONNX Runtime 1.20.0', 'a version that is no version', 'a version without its API']
+const NAMES = [
+  'a missing file',
+  'a text file',
+  'an empty file',
+  'a folder',
+  'a library for another architecture',
+  'a header without a body',
+  'half of the library',
+  'a library that is no ONNX Runtime',
+  'a library without an API',
+  'ONNX Runtime 1.20.0',
+  'a version that is no version',
+  'a version without its API'
+]
 before(() => {
   mkdirSync(join(folder, 'a folder'))
   const other = process.arch === 'x64' ? 183 : 62
@@ -201,7 +219,10 @@ const ours = `const ours = await onnxtune.OnnxModule.load(path)\nconst a = await
 const theirs = `const { InferenceSession, Tensor } = createRequire(import.meta.url)(${JSON.stringify(peer)})
   const session = await InferenceSession.create(path)
   const b = await session.run({ x: new Tensor('float32', x, [1, 16]) })\n`
-for (const [order, body] of [['before', ours + theirs], ['after', theirs + ours]]) {
+for (const [order, body] of [
+  ['before', ours + theirs],
+  ['after', theirs + ours]
+]) {
   test(`it works beside onnxruntime-node when loaded ${order} it`, { skip: noPeer }, async () => {
     const program = `import { createRequire } from 'node:module'
       const path = ${JSON.stringify(generated('mlp_tiny'))}

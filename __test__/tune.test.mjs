@@ -3,7 +3,13 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 
 import {
-  MaxThroughputStrategy, ONNXRuntimeBackend, OneBackendStrategy, OnnxModule, TuneReport, TunedModule, tune
+  MaxThroughputStrategy,
+  ONNXRuntimeBackend,
+  OneBackendStrategy,
+  OnnxModule,
+  TuneReport,
+  TunedModule,
+  tune
 } from '../index.js'
 import { caught, fetched, generated, lacks, numbers, plain, runQuietly, throwsFault } from './helpers.mjs'
 
@@ -79,7 +85,10 @@ test('describe is a table of all candidates with the winner marked, and the verd
   assert.ok(text.endsWith(verdict))
   const rows = text.split('\n').filter((line) => / (OK|FAILED|SKIPPED|SLOWER|INACCURATE) /.test(line))
   assert.equal(rows.length, candidates.length)
-  assert.deepEqual(rows.map((row) => row.includes('chosen')), candidates.map((one) => one === tuned.candidate))
+  assert.deepEqual(
+    rows.map((row) => row.includes('chosen')),
+    candidates.map((one) => one === tuned.candidate)
+  )
   assert.match(text, /baseline/)
   assert.doesNotMatch(text, /undefined|NaN|\[object/)
   await tuned.dispose()
@@ -120,8 +129,10 @@ test('OneBackendStrategy holds one candidate against the baseline', async () => 
   const { candidates, strategy: told } = assertReport(tuned)
   assert.equal(candidates.length, 2)
   const { callers, backend } = candidates[1].settings
-  assert.deepEqual({ callers, threads: backend.threads, graph: backend.graphOptimization, spinning: backend.spinning },
-    { callers: 1, threads: 1, graph: 'disabled', spinning: false })
+  assert.deepEqual(
+    { callers, threads: backend.threads, graph: backend.graphOptimization, spinning: backend.spinning },
+    { callers: 1, threads: 1, graph: 'disabled', spinning: false }
+  )
   assert.equal(told.name, 'OneBackendStrategy')
   assert.deepEqual(JSON.parse(JSON.stringify(strategy)).backend, slowest)
   await tuned.dispose()
@@ -145,9 +156,13 @@ test('what a backend pins stays in every candidate', async () => {
   const tuned = await tune(mlp, samples, { ...quick, strategy: new MaxThroughputStrategy({ backends: [pinned] }) })
   const [, ...candidates] = assertReport(tuned).candidates
   assert.ok(candidates.length > 0)
-  for (const { settings: { callers, backend } } of candidates) {
-    assert.deepEqual({ callers, graph: backend.graphOptimization, spinning: backend.spinning },
-      { callers: 3, graph: 'basic', spinning: false })
+  for (const {
+    settings: { callers, backend }
+  } of candidates) {
+    assert.deepEqual(
+      { callers, graph: backend.graphOptimization, spinning: backend.spinning },
+      { callers: 3, graph: 'basic', spinning: false }
+    )
   }
   await tuned.dispose()
 })
@@ -162,7 +177,11 @@ test('several backends are all tried', async () => {
 
 // The candidate has half of the baseline's threads and callers or fewer, so it is slower wherever there are several.
 const slower = { strategy: new OneBackendStrategy(new ONNXRuntimeBackend(slowest)), load: { concurrency: 4 } }
-for (const [performanceValidation, winner] of [['enabled', 0], ['diagnostic', 1], ['disabled', 1]]) {
+for (const [performanceValidation, winner] of [
+  ['enabled', 0],
+  ['diagnostic', 1],
+  ['disabled', 1]
+]) {
   const who = ['the baseline', 'the candidate'][winner]
   test(`performanceValidation ${performanceValidation} and a slower candidate: ${who} is taken`, async () => {
     const options = { budgetMs: 800, performanceValidation, ...slower }
@@ -197,9 +216,12 @@ test('when every candidate is inaccurate, the error has all the reasons', async 
 })
 
 test('models of strings, sequences, maps and control flow are tuned', async () => {
-  const cases = [['strings', ['cat', 'dog'].map((text) => [text])], ['zipmap', [numbers(4)]],
+  const cases = [
+    ['strings', ['cat', 'dog'].map((text) => [text])],
+    ['zipmap', [numbers(4)]],
     ['sequence', [{ x: [numbers(4)].map((row) => [...row]) }]],
-    ['control_flow', [1, 2].map((seed) => ({ x: numbers(8, seed), n: 3, flag: false }))]]
+    ['control_flow', [1, 2].map((seed) => ({ x: numbers(8, seed), n: 3, flag: false }))]
+  ]
   for (const [name, dataset] of cases) {
     const strategy = new OneBackendStrategy(new ONNXRuntimeBackend(slowest))
     const tuned = await tune(generated(name), dataset, { budgetMs: 200, strategy })

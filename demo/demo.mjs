@@ -49,7 +49,11 @@ function summary(results) {
   const rows = results.map(({ model, good, report, maxAbsError, phases }) => {
     const { phase, gapMs } = longest(phases)
     return [
-      model, report.verdict, good ? 'the same' : 'DIFFERENT', difference(maxAbsError), `${gapMs.toFixed(1)} ms (${phase})`
+      model,
+      report.verdict,
+      good ? 'the same' : 'DIFFERENT',
+      difference(maxAbsError),
+      `${gapMs.toFixed(1)} ms (${phase})`
     ]
   })
   say(table.table(['model', 'tuned', 'answers', 'difference', 'longest gap'], rows))

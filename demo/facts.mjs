@@ -8,7 +8,10 @@ export async function facts(graph) {
   const { size } = await stat(graph.modelPath)
   const operators = Object.entries(graph.operatorCounts).sort(([, a], [, b]) => b - a)
   const nodes = operators.reduce((total, [, count]) => total + count, 0)
-  const common = operators.slice(0, 6).map(([name, count]) => `${name} ${count}`).join(', ')
+  const common = operators
+    .slice(0, 6)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ')
   return {
     name: basename(graph.modelPath),
     size: `${megabytes(size)}, ${COUNT.format(graph.parameters)} parameters, ${graph.precision}`,

@@ -41,9 +41,14 @@ export const minilm = {
 
   /** For each sentence the nearest other one, with the cosine before and after. */
   meaning(_graph, samples, before, after) {
-    const [untuned, tuned] = [before, after].map((outputs) => nearestOf(outputs.map(({ [EMBEDDING]: { data } }) => data)))
+    const [untuned, tuned] = [before, after].map((outputs) =>
+      nearestOf(outputs.map(({ [EMBEDDING]: { data } }) => data))
+    )
     const rows = samples.map(({ truth }, index) => [
-      truth, samples[tuned[index].other].truth, untuned[index].cosine.toFixed(4), tuned[index].cosine.toFixed(4)
+      truth,
+      samples[tuned[index].other].truth,
+      untuned[index].cosine.toFixed(4),
+      tuned[index].cosine.toFixed(4)
     ])
     const paired = tuned.filter(({ other }, index) => other === (index ^ 1)).length
     const same = tuned.every(({ other }, index) => other === untuned[index].other)
@@ -53,14 +58,22 @@ export const minilm = {
 
 function encode(tokenizer, sentence) {
   // The tokenizer wants punctuation apart, as BERT has it.
-  const words = sentence.replace(/[^\w\s]/g, ' $& ').trim().split(/\s+/).join(' ')
+  const words = sentence
+    .replace(/[^\w\s]/g, ' $& ')
+    .trim()
+    .split(/\s+/)
+    .join(' ')
   const ids = [tokenizer.clsId, ...tokenizer.tokenize(words), tokenizer.sepId]
   const length = LENGTHS.find((one) => one >= ids.length)
   if (length === undefined) throw new Error(`${ids.length} tokens are more than the demo takes`)
   const tensor = (value) => ({
-    data: BigInt64Array.from({ length }, (_, index) => BigInt(value(index))), dims: [1, length]
+    data: BigInt64Array.from({ length }, (_, index) => BigInt(value(index))),
+    dims: [1, length]
   })
-  return { input_ids: tensor((index) => ids[index] ?? 0), attention_mask: tensor((index) => Number(index < ids.length)) }
+  return {
+    input_ids: tensor((index) => ids[index] ?? 0),
+    attention_mask: tensor((index) => Number(index < ids.length))
+  }
 }
 
 function nearestOf(vectors) {

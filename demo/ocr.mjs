@@ -15,10 +15,12 @@ export const ocr = {
 
   async samples() {
     const lines = JSON.parse(await readFile(new URL('lines.json', LINES), 'utf8'))
-    return Promise.all(lines.map(async ({ file, text }) => ({
-      truth: text,
-      inputs: { x: preprocess(decode(await readFile(new URL(file, LINES)))) }
-    })))
+    return Promise.all(
+      lines.map(async ({ file, text }) => ({
+        truth: text,
+        inputs: { x: preprocess(decode(await readFile(new URL(file, LINES)))) }
+      }))
+    )
   },
 
   heading: ['in the picture', 'untuned model reads', 'tuned model reads'],
@@ -38,7 +40,8 @@ export const ocr = {
 /** As PP-OCR does: pixels from -1 to 1, planes, zeros to the right. Grey pictures: RGB and BGR are one. */
 function preprocess({ data, width, height, channels }) {
   const padded = WIDTHS.find((one) => one >= width)
-  if (channels !== 1 || height !== HEIGHT || padded === undefined) throw new Error('the demo reads small grey pictures only')
+  if (channels !== 1 || height !== HEIGHT || padded === undefined)
+    throw new Error('the demo reads small grey pictures only')
   const plane = new Float32Array(HEIGHT * padded)
   for (let y = 0; y < HEIGHT; y++) {
     for (let x = 0; x < width; x++) plane[y * padded + x] = (data[y * width + x] / 255 - 0.5) / 0.5

@@ -50,8 +50,14 @@ export function progress() {
 
 function movingBar() {
   const bar = new SingleBar({
-    format: `{bar} {percentage} %  {message}`, barsize: 30, barCompleteChar: '█', barIncompleteChar: '░',
-    hideCursor: true, clearOnComplete: true, gracefulExit: false, stream: process.stdout
+    format: `{bar} {percentage} %  {message}`,
+    barsize: 30,
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    hideCursor: true,
+    clearOnComplete: true,
+    gracefulExit: false,
+    stream: process.stdout
   })
   bar.start(100, 0, { message: '' })
   return {

@@ -75,9 +75,12 @@ async function tuneWithProgress(source, dataset, signal) {
 async function inSecondProcess(args, signal) {
   const child = fork(SECOND, args, { signal, serialization: 'advanced' })
   let answer
-  child.on('message', (message) => { answer = message })
+  child.on('message', (message) => {
+    answer = message
+  })
   const [code, killedBy] = await once(child, 'exit', { signal })
-  if (code !== 0 || answer === undefined) throw new Error(`the second process failed: ${killedBy ?? `exit code ${code}`}`)
+  if (code !== 0 || answer === undefined)
+    throw new Error(`the second process failed: ${killedBy ?? `exit code ${code}`}`)
   return answer
 }
 
@@ -98,7 +101,10 @@ function report(recipe, { sourceGone, settings, comparison, meaning }) {
 /** @param {import('./loop.mjs').Phase[]} phases */
 function reportLoop(phases) {
   const known = phases.every(({ ownMs }) => ownMs !== undefined)
-  step('Event loop', `longest time between two of its turns${known ? ', and how much of it the thread itself worked' : ''}`)
+  step(
+    'Event loop',
+    `longest time between two of its turns${known ? ', and how much of it the thread itself worked' : ''}`
+  )
   const row = (label, figure) => [label, ...phases.map((phase) => figure(phase).toFixed(1))]
   const rows = [row('longest gap', ({ gapMs }) => gapMs), ...(known ? [row('work in it', ({ ownMs }) => ownMs)] : [])]
   say(table.table(['ms', ...phases.map(({ phase }) => phase)], rows))

@@ -60,7 +60,9 @@ function iterate(dataset) {
   const make = dataset?.[Symbol.asyncIterator] ?? dataset?.[Symbol.iterator]
   if (typeof make !== 'function' || typeof dataset === 'string' || ArrayBuffer.isView(dataset)) {
     throw typeError('a dataset is an array, an iterable or an async iterable of samples', {
-      code: 'ERR_DATASET', expected: 'iterable of samples', received: dataset === null ? 'null' : typeof dataset
+      code: 'ERR_DATASET',
+      expected: 'iterable of samples',
+      received: dataset === null ? 'null' : typeof dataset
     })
   }
   try {
@@ -92,7 +94,8 @@ async function close(iterator) {
 /** @param {unknown} cause */
 function datasetFault(cause) {
   return new OnnxTuneError(`the dataset threw: ${cause instanceof Error ? cause.message : show(cause)}`, {
-    code: 'ERR_DATASET', cause
+    code: 'ERR_DATASET',
+    cause
   })
 }
 
@@ -107,7 +110,11 @@ function addSample(samples, native, inputs, value, index) {
   } catch (error) {
     const fault = /** @type {any} */ (error)
     throw new OnnxTuneError(`sample ${index}: ${fault.message}`, {
-      code: 'ERR_DATASET_SAMPLE', input: fault.input, expected: fault.expected, received: fault.received, cause: error
+      code: 'ERR_DATASET_SAMPLE',
+      input: fault.input,
+      expected: fault.expected,
+      received: fault.received,
+      cause: error
     })
   }
 }

@@ -39,9 +39,18 @@ const STORAGE = {
 
 /** Which types a typed array holds when nobody says. @type {Record<string, string>} */
 const NATURAL = {
-  Float32Array: 'float32', Float64Array: 'float64', Float16Array: 'float16', Int8Array: 'int8', Int16Array: 'int16',
-  Int32Array: 'int32', BigInt64Array: 'int64', Uint8Array: 'uint8', Uint8ClampedArray: 'uint8', Uint16Array: 'uint16',
-  Uint32Array: 'uint32', BigUint64Array: 'uint64'
+  Float32Array: 'float32',
+  Float64Array: 'float64',
+  Float16Array: 'float16',
+  Int8Array: 'int8',
+  Int16Array: 'int16',
+  Int32Array: 'int32',
+  BigInt64Array: 'int64',
+  Uint8Array: 'uint8',
+  Uint8ClampedArray: 'uint8',
+  Uint16Array: 'uint16',
+  Uint32Array: 'uint32',
+  BigUint64Array: 'uint64'
 }
 
 const tagOf = /** @type {() => string} */ (

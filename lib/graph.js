@@ -1,7 +1,7 @@
 'use strict'
 
 const binding = require('../binding.js')
-const { call } = require('./call.js')
+const { call, checkSignal, unlessAborted } = require('./call.js')
 const { any, checkOptions } = require('./options.js')
 const { readSource } = require('./source.js')
 
@@ -12,7 +12,13 @@ const { readSource } = require('./source.js')
 async function readGraph(source, options) {
   const { signal, externalData } = checkOptions(options, { signal: any, externalData: any })
   const { path, bytes, external } = readSource(source, externalData)
-  return JSON.parse(await call(signal, () => binding.readGraph(path, bytes, external)))
+  if (signal !== undefined) checkSignal(signal)
+  // Reading takes milliseconds, so nothing stops it; who aborts is only kept from waiting.
+  const json = await unlessAborted(
+    signal,
+    call(undefined, () => binding.readGraph(path, bytes, external))
+  )
+  return JSON.parse(json)
 }
 
 module.exports = { readGraph }

@@ -37,12 +37,16 @@ function arrange(graph, inputs) {
   if (Array.isArray(inputs) && isPositional(graph, inputs)) {
     if (inputs.length === graph.length) return inputs
     throw typeError(`${inputs.length} inputs were given by position, but the graph has ${graph.length}`, {
-      code: 'ERR_INPUT_COUNT', expected: graph.map((input) => input.name), received: inputs.length
+      code: 'ERR_INPUT_COUNT',
+      expected: graph.map((input) => input.name),
+      received: inputs.length
     })
   }
   if (graph.length === 1) return [inputs]
   throw typeError('inputs must be an object by name or an array in graph order, since the graph has several', {
-    code: 'ERR_INPUT_COUNT', expected: graph.map((input) => input.name), received: kindOf(inputs)
+    code: 'ERR_INPUT_COUNT',
+    expected: graph.map((input) => input.name),
+    received: kindOf(inputs)
   })
 }
 
@@ -59,7 +63,10 @@ function isRecord(graph, inputs) {
 
 /** An array of values, one per input; for the only input, an array of plain values is its content. @param {readonly ValueInfo[]} graph @param {any[]} inputs */
 function isPositional(graph, inputs) {
-  return graph.length !== 1 || (inputs.length > 0 && inputs.every((value) => ArrayBuffer.isView(value) || isTensorLike(value)))
+  return (
+    graph.length !== 1 ||
+    (inputs.length > 0 && inputs.every((value) => ArrayBuffer.isView(value) || isTensorLike(value)))
+  )
 }
 
 /** @param {any} value */
@@ -81,7 +88,10 @@ function byName(graph, inputs) {
   }
   const keys = Object.keys(inputs).filter((key) => inputs[key] !== undefined)
   if (found === graph.length && keys.length === found) return values
-  throw nameFault(graph.map((input) => input.name), keys)
+  throw nameFault(
+    graph.map((input) => input.name),
+    keys
+  )
 }
 
 /** @param {string[]} expected @param {string[]} received */
@@ -93,11 +103,19 @@ function nameFault(expected, received) {
   const lists = `expected ${show(expected)}, received ${show(received)}`
   if (missing !== undefined) {
     return typeError(`input ${show(missing)} is missing; ${lists}`, {
-      code: 'ERR_INPUT_MISSING', input: missing, expected, received, hint
+      code: 'ERR_INPUT_MISSING',
+      input: missing,
+      expected,
+      received,
+      hint
     })
   }
   return typeError(`the graph has no input ${show(unknown)}; ${lists}`, {
-    code: 'ERR_INPUT_UNKNOWN', input: unknown, expected, received, hint
+    code: 'ERR_INPUT_UNKNOWN',
+    input: unknown,
+    expected,
+    received,
+    hint
   })
 }
 
@@ -106,7 +124,10 @@ function prepareOne(info, value, items) {
   const dtype = info.dtype
   if (dtype === null) {
     throw typeError(`input ${show(info.name)} is a ${info.type}, which cannot be given yet`, {
-      code: 'ERR_INPUT_TYPE', input: info.name, expected: info.type, received: kindOf(value)
+      code: 'ERR_INPUT_TYPE',
+      input: info.name,
+      expected: info.type,
+      received: kindOf(value)
     })
   }
   if (ArrayBuffer.isView(value)) {
@@ -122,11 +143,22 @@ function prepareOne(info, value, items) {
     checkDims(info, dims, items, dtype, data.length)
     return { data, dims }
   }
-  if (value === null || value === undefined || typeof value === 'function' || typeof value === 'symbol' ||
-      (typeof value === 'object' && !Array.isArray(value))) {
-    throw typeError(`input ${show(info.name)} must be a tensor, a typed array, an array or a scalar, not ${kindOf(value)}`, {
-      code: 'ERR_INPUT_TYPE', input: info.name, expected: info.type, received: kindOf(value)
-    })
+  if (
+    value === null ||
+    value === undefined ||
+    typeof value === 'function' ||
+    typeof value === 'symbol' ||
+    (typeof value === 'object' && !Array.isArray(value))
+  ) {
+    throw typeError(
+      `input ${show(info.name)} must be a tensor, a typed array, an array or a scalar, not ${kindOf(value)}`,
+      {
+        code: 'ERR_INPUT_TYPE',
+        input: info.name,
+        expected: info.type,
+        received: kindOf(value)
+      }
+    )
   }
   const { data, dims } = fromNested(info, dtype, value, undefined)
   const flat = Array.isArray(value) && dims.length === 1 && info.shape !== null && info.shape.length !== 1

@@ -1,5 +1,7 @@
 'use strict'
 
+const { basename } = require('node:path')
+
 const binding = require('../binding.js')
 const { call } = require('./call.js')
 const { readDataset } = require('./dataset.js')
@@ -38,7 +40,7 @@ class InspectReport {
       ...[module.meanMs, module.p50Ms, module.p90Ms, module.p99Ms].map((value) => value.toFixed(3)),
       `${(module.share * 100).toFixed(0)} %`,
       String(module.onnxGraph.operators.length),
-      module.inputTypes[0].join(' ')
+      module.inputTypes[0].join(' ') + (module.inputTypes.length > 1 ? ` and ${module.inputTypes.length - 1} more` : '')
     ])
     return table(head, rows)
   }
@@ -57,16 +59,25 @@ async function inspect(target, dataset, options) {
   return withTarget(target, signal, async (native, module) => {
     const samples = await readDataset(native, module.graphInfo.inputs, dataset, iterations + warmup, signal)
     const total = iterations + warmup
+    const start = performance.now()
     /** @param {number} calls @returns {import('../index').Progress} */
     const read = (calls) => ({
-      phase: calls <= warmup ? 'warmup' : 'measure', candidate: '', index: calls, total, fraction: calls / total,
-      message: `call ${calls} of ${total}`, etaMs: 0
+      phase: calls <= warmup ? 'warmup' : 'measure',
+      candidate: '',
+      index: calls,
+      total,
+      fraction: calls / total,
+      message: `call ${calls} of ${total}`,
+      etaMs: ((performance.now() - start) / calls) * (total - calls)
     })
     const json = await withProgress(signal, onProgress, read, (listener, both) =>
-      call(both, (cancel) => binding.inspect(native, samples, JSON.stringify({ iterations, warmup }), listener, cancel)))
+      call(both, (cancel) => binding.inspect(native, samples, JSON.stringify({ iterations, warmup }), listener, cancel))
+    )
     const report = JSON.parse(json)
     const { modelPath } = module.graphInfo
-    report.modules.forEach((/** @type {any} */ one) => { one.name = modelPath ?? 'model' })
+    report.modules.forEach((/** @type {any} */ one) => {
+      one.name = modelPath === null ? 'model' : basename(modelPath)
+    })
     return new InspectReport(report)
   })
 }

@@ -39,11 +39,13 @@ class OnnxModule {
   /** @param {symbol} key @param {import('../binding').NativeModule} native */
   constructor(key, native) {
     if (key !== FROM_NATIVE) {
-      throw new OnnxTuneError('modules are made by OnnxModule.load, tune and TunedModule.load', { code: 'ERR_CONSTRUCTOR' })
+      throw new OnnxTuneError('modules are made by OnnxModule.load, tune and TunedModule.load', {
+        code: 'ERR_CONSTRUCTOR'
+      })
     }
     this.#native = native
-    this.#graphInfo = JSON.parse(native.graphInfo)
-    this.#backend = Object.freeze(JSON.parse(native.backend))
+    this.#graphInfo = deepFreeze(JSON.parse(native.graphInfo))
+    this.#backend = deepFreeze(JSON.parse(native.backend))
   }
 
   /** @param {import('../index').ModelSource} source @param {import('../index').LoadOptions} [options] */
@@ -51,7 +53,8 @@ class OnnxModule {
     const { signal, externalData, ...settings } = checkOptions(options, LOAD_OPTIONS)
     const { path, bytes, external } = readSource(source, externalData)
     const native = await call(signal, (cancel) =>
-      binding.loadModule(path, bytes, external, JSON.stringify(settings), cancel))
+      binding.loadModule(path, bytes, external, JSON.stringify(settings), cancel)
+    )
     return new OnnxModule(FROM_NATIVE, native)
   }
 
@@ -79,8 +82,9 @@ class OnnxModule {
     return this.#outputs(await call(signal, (cancel) => this.#native.run(data, dims, cancel)))
   }
 
-  /** @param {import('../index').Inputs} inputs @returns {any} */
-  runSync(inputs) {
+  /** @param {import('../index').Inputs} inputs @param {{}} [options] none yet @returns {any} */
+  runSync(inputs, options) {
+    checkOptions(options, {})
     const { data, dims } = prepare(this.#graphInfo.inputs, inputs)
     let outputs
     try {
@@ -107,7 +111,8 @@ class OnnxModule {
     this.#graphInfo.outputs.forEach((info, index) => {
       const value = fromNativeOutput(values[index])
       // Assignment would set the prototype instead.
-      if (info.name === '__proto__') Object.defineProperty(outputs, info.name, { value, enumerable: true, writable: true, configurable: true })
+      if (info.name === '__proto__')
+        Object.defineProperty(outputs, info.name, { value, enumerable: true, writable: true, configurable: true })
       else outputs[info.name] = value
     })
     return outputs
@@ -118,6 +123,12 @@ class OnnxModule {
     if (key !== FROM_NATIVE) throw new OnnxTuneError('native is internal', { code: 'ERR_CONSTRUCTOR' })
     return this.#native
   }
+}
+
+/** Facts that inputs are checked against must not change. @template T @param {T} value @returns {T} */
+function deepFreeze(value) {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze)
+  return value
 }
 
 module.exports = { FROM_NATIVE, OnnxModule, SETTINGS }

@@ -48,11 +48,13 @@ function show(value) {
 }
 
 /** An integer from `low` to `high`. @param {number} low @param {number} [high] @returns {Check} */
-const integer = (low, high = 2 ** 31 - 1) => (value, name) => {
-  if (!Number.isInteger(value) || Number(value) < low || Number(value) > high) {
-    throw wrong(value, name, `an integer from ${low} to ${high}`)
+const integer =
+  (low, high = 2 ** 31 - 1) =>
+  (value, name) => {
+    if (!Number.isInteger(value) || Number(value) < low || Number(value) > high) {
+      throw wrong(value, name, `an integer from ${low} to ${high}`)
+    }
   }
-}
 
 /** A finite number above `low`. @param {number} low @returns {Check} */
 const above = (low) => (value, name) => {
@@ -86,11 +88,13 @@ const oneOf = (choices) => (value, name) => {
 }
 
 /** An instance of one of the given classes. @param {Function[]} classes @returns {Check} */
-const instance = (...classes) => (value, name) => {
-  if (!classes.some((one) => value instanceof one)) {
-    throw wrong(value, name, `a ${classes.map((one) => one.name).join(' or ')}`)
+const instance =
+  (...classes) =>
+  (value, name) => {
+    if (!classes.some((one) => value instanceof one)) {
+      throw wrong(value, name, `a ${classes.map((one) => one.name).join(' or ')}`)
+    }
   }
-}
 
 /** A non-empty array, each element by its check. @param {Check} check @returns {Check} */
 const arrayOf = (check) => (value, name) => {
@@ -101,4 +105,17 @@ const arrayOf = (check) => (value, name) => {
 /** Anything; `lib/call.js` checks signals. @type {Check} */
 const any = () => {}
 
-module.exports = { above, any, arrayOf, atLeast, boolean, callback, checkOptions, instance, integer, oneOf, show, wrong }
+module.exports = {
+  above,
+  any,
+  arrayOf,
+  atLeast,
+  boolean,
+  callback,
+  checkOptions,
+  instance,
+  integer,
+  oneOf,
+  show,
+  wrong
+}

@@ -20,7 +20,8 @@ function progressGuard(onProgress, read) {
       controller.abort(error)
     }
   }
-  return { listener, signal: controller.signal, thrown: () => thrown }
+  const abort = (/** @type {unknown} */ reason) => controller.abort(reason)
+  return { listener, abort, signal: controller.signal, thrown: () => thrown }
 }
 
 /**
@@ -33,9 +34,14 @@ function progressGuard(onProgress, read) {
  */
 async function withProgress(signal, onProgress, read, start) {
   const guard = progressGuard(onProgress, read)
+  // Not AbortSignal.any: it takes no signal but the engine's own.
+  const abort = () => guard.abort(signal?.reason)
+  if (signal?.aborted) abort()
+  signal?.addEventListener('abort', abort, { once: true })
   try {
-    return await start(guard.listener, signal === undefined ? guard.signal : AbortSignal.any([signal, guard.signal]))
+    return await start(guard.listener, guard.signal)
   } finally {
+    signal?.removeEventListener('abort', abort)
     const thrown = guard.thrown()
     // The user's own error counts for more than the abort that it led to, and than a result that came all the same.
     if (thrown !== undefined) throw thrown.error

@@ -59,8 +59,10 @@ class TuneReport {
       if (index === this.winner || !shortReason(candidate).endsWith('…')) return
       long.set(candidate.reason, [...(long.get(candidate.reason) ?? []), names[index]])
     })
-    const lines = Array.from(long, ([reason, [name, ...others]]) =>
-      `${others.length === 0 ? name : `${others.length + 1} candidates`}: ${reason}`)
+    const lines = Array.from(
+      long,
+      ([reason, [name, ...others]]) => `${others.length === 0 ? name : `${others.length + 1} candidates`}: ${reason}`
+    )
     return lines.length === 0 ? [] : ['', ...lines]
   }
 
@@ -75,7 +77,14 @@ function measured({ timing, accuracy }, baseline) {
   if (timing === null) return ['', '', '', '', baseline ? 'baseline' : '', error]
   const { medianMs, p99Ms, throughput, ratio } = timing
   const interval = baseline ? 'baseline' : `${ratio.low.toFixed(2)}-${ratio.high.toFixed(2)}`
-  return [fourDigits(medianMs), fourDigits(p99Ms), throughput.toFixed(1), `${ratio.median.toFixed(2)}x`, interval, error]
+  return [
+    fourDigits(medianMs),
+    fourDigits(p99Ms),
+    throughput.toFixed(1),
+    `${ratio.median.toFixed(2)}x`,
+    interval,
+    error
+  ]
 }
 
 /**
@@ -97,7 +106,10 @@ function shortNames(names) {
  * @param {Candidate} candidate
  */
 function shortReason({ status, reason }) {
-  const brief = /** @type {string} */ (status === 'SLOWER' ? reason.split('; ').at(-1) : reason).replace(/ from the winner$|'s throughput$/, '')
+  const brief = /** @type {string} */ (status === 'SLOWER' ? reason.split('; ').at(-1) : reason).replace(
+    / from the winner$|'s throughput$/,
+    ''
+  )
   return brief.length <= LONGEST_REASON ? brief : `${brief.slice(0, LONGEST_REASON - 1).trimEnd()}…`
 }
 

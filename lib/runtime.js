@@ -12,7 +12,9 @@ function setRuntime(options) {
   const path = readPath(libraryPath)
   if (path === undefined) {
     throw typeError('libraryPath must be a path or a file: URL', {
-      code: 'ERR_OPTION', expected: 'string or URL', received: typeof libraryPath
+      code: 'ERR_OPTION',
+      expected: 'string or URL',
+      received: typeof libraryPath
     })
   }
   try {

@@ -26,7 +26,7 @@ function solveDims(info, dtype, length, items) {
     if (storedLength(dtype, known) !== length) throw lengthFault(info, length, storedLength(dtype, known), shape)
     return /** @type {number[]} */ (shape.slice())
   }
-  const elements = length / storedLength(dtype, 4) * 4
+  const elements = (length / storedLength(dtype, 4)) * 4
   const solved = known === 0 ? (length === 0 ? 0 : NaN) : elements / known
   if (!Number.isInteger(solved)) throw lengthFault(info, length, `a multiple of ${storedLength(dtype, known)}`, shape)
   return shape.map((dim) => (isFixed(dim) ? dim : solved))
@@ -39,7 +39,10 @@ function solveDims(info, dtype, length, items) {
 function checkDims(info, dims, items, dtype, length) {
   if (!Array.isArray(dims)) {
     throw typeError(`dims of input ${show(info.name)} must be an array`, {
-      code: 'ERR_INPUT_SHAPE', input: info.name, expected: 'number[]', received: dims
+      code: 'ERR_INPUT_SHAPE',
+      input: info.name,
+      expected: 'number[]',
+      received: dims
     })
   }
   let count = 1
@@ -48,7 +51,10 @@ function checkDims(info, dims, items, dtype, length) {
   for (const dim of dims) {
     if (!Number.isInteger(dim) || dim < 0) {
       throw rangeError(`dims of input ${show(info.name)} must be non-negative integers, not ${show(dims)}`, {
-        code: 'ERR_INPUT_SHAPE', input: info.name, expected: info.shape, received: dims
+        code: 'ERR_INPUT_SHAPE',
+        input: info.name,
+        expected: info.shape,
+        received: dims
       })
     }
     count *= dim
@@ -56,13 +62,20 @@ function checkDims(info, dims, items, dtype, length) {
   }
   if (!Number.isSafeInteger(extent)) {
     throw rangeError(`dims ${show(dims)} of input ${show(info.name)} have more elements than can be counted`, {
-      code: 'ERR_INPUT_SHAPE', input: info.name, expected: info.shape, received: dims
+      code: 'ERR_INPUT_SHAPE',
+      input: info.name,
+      expected: info.shape,
+      received: dims
     })
   }
   const shape = info.shape
   if (shape !== null && !fits(dims, shape) && !(items && fits(dims, shape.slice(1)) && shape.length > 0)) {
     throw rangeError(`input ${show(info.name)} has shape ${show(dims)}, but the graph's is ${showShape(shape)}`, {
-      code: 'ERR_INPUT_SHAPE', input: info.name, expected: shape, received: dims, hint: hintFor(dims, shape)
+      code: 'ERR_INPUT_SHAPE',
+      input: info.name,
+      expected: shape,
+      received: dims,
+      hint: hintFor(dims, shape)
     })
   }
   if (dtype !== undefined && length !== undefined && storedLength(dtype, count) !== length) {
@@ -118,7 +131,10 @@ function unsolvable(info, length, why) {
 /** @param {ValueInfo} info @param {number} received @param {number | string} expected @param {readonly any[]} shape */
 function lengthFault(info, received, expected, shape) {
   return rangeError(`input ${show(info.name)} of shape ${showShape(shape)} takes ${expected} values, not ${received}`, {
-    code: 'ERR_INPUT_LENGTH', input: info.name, expected, received
+    code: 'ERR_INPUT_LENGTH',
+    input: info.name,
+    expected,
+    received
   })
 }
 

@@ -20,7 +20,8 @@ function readSource(source, externalData) {
   if (path !== undefined) {
     if (external !== null) {
       throw typeError('externalData goes with a model given as bytes; a file finds its own beside it', {
-        code: 'ERR_OPTION', received: 'externalData'
+        code: 'ERR_OPTION',
+        received: 'externalData'
       })
     }
     return { path, bytes: null, external: null }
@@ -28,14 +29,18 @@ function readSource(source, externalData) {
   for (const [location, data] of external ?? []) {
     if (!isBytes(data)) {
       throw typeError(`externalData[${show(location)}] must be a Uint8Array`, {
-        code: 'ERR_OPTION', expected: 'Uint8Array', received: typeof data
+        code: 'ERR_OPTION',
+        expected: 'Uint8Array',
+        received: typeof data
       })
     }
   }
   if (isBytes(source)) return { path: undefined, bytes: source, external }
   if (source instanceof ArrayBuffer) return { path: undefined, bytes: new Uint8Array(source), external }
   throw typeError(`a model is given by path, file: URL or bytes, not by ${show(source)}`, {
-    code: 'ERR_SOURCE', expected: 'string, URL or Uint8Array', received: source === null ? 'null' : typeof source
+    code: 'ERR_SOURCE',
+    expected: 'string, URL or Uint8Array',
+    received: source === null ? 'null' : typeof source
   })
 }
 
@@ -43,7 +48,11 @@ function readSource(source, externalData) {
 function readPath(source) {
   if (typeof source === 'string') {
     if (source === '' || source.includes('\0')) {
-      throw typeError('a path must not be empty or hold NUL', { code: 'ERR_SOURCE', expected: 'a path', received: source })
+      throw typeError('a path must not be empty or hold NUL', {
+        code: 'ERR_SOURCE',
+        expected: 'a path',
+        received: source
+      })
     }
     return /^file:\/\//i.test(source) ? fromUrl(source) : source
   }
@@ -56,7 +65,10 @@ function fromUrl(url) {
     return fileURLToPath(url)
   } catch (cause) {
     throw typeError(`only file: URLs can be loaded, not ${show(String(url))}`, {
-      code: 'ERR_SOURCE', expected: 'a file: URL', received: String(url), cause
+      code: 'ERR_SOURCE',
+      expected: 'a file: URL',
+      received: String(url),
+      cause
     })
   }
 }

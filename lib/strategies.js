@@ -31,7 +31,9 @@ class OneBackendStrategy {
 class MaxThroughputStrategy {
   /** @param {import('../index').MaxThroughputOptions} [options] */
   constructor(options) {
-    const { backends = [new ONNXRuntimeBackend()] } = checkOptions(options, { backends: arrayOf(instance(ONNXRuntimeBackend)) })
+    const { backends = [new ONNXRuntimeBackend()] } = checkOptions(options, {
+      backends: arrayOf(instance(ONNXRuntimeBackend))
+    })
     /** @type {readonly ONNXRuntimeBackend[]} */
     this.backends = Object.freeze([...backends])
     Object.freeze(this)

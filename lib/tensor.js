@@ -2,6 +2,10 @@
 
 const { NATURAL, STORAGE, NativeFloat16Array, arrayKind, storedLength } = require('./dtype.js')
 const { rangeError, typeError } = require('./errors.js')
+const { fromNested } = require('./values.js')
+
+/** Marks what native code made, which needs no check. */
+const TRUSTED = Symbol('trusted')
 
 /** @typedef {import('../index').DType} DType */
 
@@ -11,26 +15,21 @@ const { rangeError, typeError } = require('./errors.js')
  */
 class Tensor {
   /**
-   * `new Tensor(type, data, dims)` or `new Tensor(typedArray | strings, dims)`; without `dims` it is one-dimensional.
-   * @param {any} first @param {any} [second] @param {any} [third]
+   * `new Tensor(type, data, dims)` or `new Tensor(data, dims)` with a typed array, strings or booleans; without `dims` it
+   * is one-dimensional. Plain arrays are converted, typed arrays are kept.
+   * @param {any} first @param {any} [second] @param {any} [third] @param {any} [trusted]
    */
-  constructor(first, second, third) {
-    const [type, data, dims] = /** @type {[T, any, any]} */ (
+  constructor(first, second, third, trusted) {
+    const [type, data, dims] = /** @type {[T, any, readonly number[] | undefined]} */ (
       typeof first === 'string' ? [first, second, third] : [naturalType(first), first, second]
     )
-    check(type, data)
+    const stored = trusted === TRUSTED ? data : store(type, data)
     this.type = type
     /** @type {import('../index').TensorDataMap[T]} */
-    this.data = data
+    this.data = stored
     /** @type {readonly number[]} */
-    this.dims = dims ?? [data.length]
-    const size = checkDims(this.dims)
-    if (storedLength(type, size) !== data.length) {
-      throw rangeError(`a ${type} tensor of dims [${this.dims}] has ${storedLength(type, size)} entries, not ${data.length}`, {
-        code: 'ERR_TENSOR', expected: storedLength(type, size), received: data.length
-      })
-    }
-    Object.freeze(this)
+    this.dims = dims ?? [stored.length / (storedLength(type, 4) / 4)]
+    if (trusted !== TRUSTED) checkLength(type, this.dims, stored.length)
   }
 
   /** Number of elements. */
@@ -52,7 +51,8 @@ class Tensor {
   toArray() {
     if (storedLength(this.type, 64) !== 64) {
       throw typeError(`the elements of a ${this.type} tensor are packed or pairs; read data`, {
-        code: 'ERR_TENSOR', received: this.type
+        code: 'ERR_TENSOR',
+        received: this.type
       })
     }
     let offset = 0
@@ -71,37 +71,62 @@ class Tensor {
   dispose() {}
 }
 
-/** @param {any} data */
+/** The type of data that comes without one. @param {any} data */
 function naturalType(data) {
   const kind = arrayKind(data)
-  if (kind !== undefined) return NATURAL[kind]
+  if (kind !== undefined && Object.hasOwn(NATURAL, kind)) return NATURAL[kind]
   if (Array.isArray(data) && typeof data[0] === 'boolean') return 'bool'
-  return 'string'
-}
-
-/** @param {string} type @param {any} data */
-function check(type, data) {
-  const kind = arrayKind(data)
-  const fits = type === 'string' ? Array.isArray(data) : kind !== undefined && STORAGE[type]?.accepts.includes(kind)
-  if (fits || (type === 'bool' && Array.isArray(data))) return
-  const known = type === 'string' || Object.hasOwn(STORAGE, type)
-  throw typeError(known ? `a ${type} tensor cannot hold this data` : `there is no tensor type ${JSON.stringify(type)}`, {
+  if (Array.isArray(data) && (data.length === 0 || typeof data[0] === 'string')) return 'string'
+  throw typeError('the type of this data cannot be told; give it: new Tensor(type, data, dims)', {
     code: 'ERR_TENSOR',
-    expected: known ? (STORAGE[type]?.accepts ?? ['string[]']) : Object.keys(STORAGE),
-    received: known ? (kind ?? typeof data) : type
+    expected: 'a typed array, strings or booleans',
+    received: kind ?? typeof data
   })
 }
 
-/** The number of elements. @param {readonly number[]} dims @returns {number} */
-function checkDims(dims) {
-  if (!Array.isArray(dims)) throw typeError('dims must be an array', { code: 'ERR_TENSOR', expected: 'number[]', received: dims })
+/** The data as the tensor keeps it. @param {string} type @param {any} data */
+function store(type, data) {
+  if (type !== 'string' && !Object.hasOwn(STORAGE, type)) {
+    throw typeError(`there is no tensor type ${JSON.stringify(type)}`, {
+      code: 'ERR_TENSOR',
+      expected: ['string', ...Object.keys(STORAGE)],
+      received: type
+    })
+  }
+  if (Array.isArray(data)) {
+    const converted = fromNested({ name: 'data', type, dtype: null, shape: null }, type, data, [data.length]).data
+    return type === 'float16' ? new NativeFloat16Array(converted.buffer) : converted
+  }
+  const kind = arrayKind(data)
+  if (kind !== undefined && STORAGE[type]?.accepts.includes(kind)) return data
+  throw typeError(`a ${type} tensor cannot hold this data`, {
+    code: 'ERR_TENSOR',
+    expected: STORAGE[type]?.accepts ?? ['string[]'],
+    received: kind ?? typeof data
+  })
+}
+
+/** @param {string} type @param {readonly number[]} dims @param {number} received */
+function checkLength(type, dims, received) {
+  if (!Array.isArray(dims)) {
+    throw typeError('dims must be an array', { code: 'ERR_TENSOR', expected: 'number[]', received: dims })
+  }
   const size = dims.reduce((product, dim) => product * dim, 1)
   if (!dims.every((dim) => Number.isInteger(dim) && dim >= 0) || !Number.isSafeInteger(size)) {
     throw rangeError(`dims must be non-negative integers whose product is safe, not [${dims}]`, {
-      code: 'ERR_TENSOR', expected: 'non-negative integers', received: dims
+      code: 'ERR_TENSOR',
+      expected: 'non-negative integers',
+      received: dims
     })
   }
-  return size
+  const expected = storedLength(type, size)
+  if (expected !== received) {
+    throw rangeError(`a ${type} tensor of dims [${dims}] has ${expected} entries, not ${received}`, {
+      code: 'ERR_TENSOR',
+      expected,
+      received
+    })
+  }
 }
 
 /**
@@ -118,7 +143,7 @@ function fromNativeOutput(value) {
     return new Map(Array.from(keys, (key, index) => [key, values[index]]))
   }
   const half = type === 'float16' && NativeFloat16Array !== undefined
-  const tensor = new Tensor(type, half ? new NativeFloat16Array(data.buffer) : data, dims)
+  const tensor = new Tensor(type, half ? new NativeFloat16Array(data.buffer) : data, dims, TRUSTED)
   return /** @type {import('../index').Tensor} */ (tensor)
 }
 

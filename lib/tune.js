@@ -3,7 +3,7 @@
 const binding = require('../binding.js')
 const { call } = require('./call.js')
 const { readDataset } = require('./dataset.js')
-const { any, above, arrayOf, atLeast, callback, checkOptions, instance, integer, oneOf, wrong } = require('./options.js')
+const { any, above, arrayOf, atLeast, callback, checkOptions, instance, integer, oneOf } = require('./options.js')
 const { withProgress } = require('./progress.js')
 const { MaxThroughputStrategy, OneBackendStrategy } = require('./strategies.js')
 const { withTarget } = require('./target.js')
@@ -46,8 +46,12 @@ async function tune(target, dataset, options) {
   })
   return withTarget(target, signal, async (module, { graphInfo }) => {
     const samples = await readDataset(module, graphInfo.inputs, dataset, maxSamples, signal)
-    const tuned = await withProgress(signal, onProgress, (event) => event, (listener, both) =>
-      call(both, (cancel) => binding.tune(module, samples, native, listener, cancel)))
+    const tuned = await withProgress(
+      signal,
+      onProgress,
+      (event) => event,
+      (listener, both) => call(both, (cancel) => binding.tune(module, samples, native, listener, cancel))
+    )
     return TunedModule.fromNative(tuned)
   })
 }

@@ -44,6 +44,8 @@ class TunedModule extends OnnxModule {
   async save(path, options) {
     const { signal } = checkOptions(options, { signal: any })
     const file = checkpointPath(path)
+    // Reading the report refuses whatever is no tuned module.
+    void this.#report
     await call(signal, (cancel) => this.native(FROM_NATIVE).save(file, cancel))
   }
 }
@@ -53,7 +55,9 @@ function checkpointPath(path) {
   const file = readPath(path)
   if (file === undefined) {
     throw typeError(`a checkpoint is given by path or file: URL, not by ${show(path)}`, {
-      code: 'ERR_SOURCE', expected: 'string or URL', received: path === null ? 'null' : typeof path
+      code: 'ERR_SOURCE',
+      expected: 'string or URL',
+      received: path === null ? 'null' : typeof path
     })
   }
   return file

@@ -10,11 +10,16 @@ const { show } = require('./options.js')
 const DEEPEST = 64
 
 const INTEGER_RANGES = /** @type {Record<string, readonly [number, number]>} */ ({
-  int8: [-128, 127], uint8: [0, 255], int16: [-32768, 32767], uint16: [0, 65535],
-  int32: [-2147483648, 2147483647], uint32: [0, 4294967295]
+  int8: [-128, 127],
+  uint8: [0, 255],
+  int16: [-32768, 32767],
+  uint16: [0, 65535],
+  int32: [-2147483648, 2147483647],
+  uint32: [0, 4294967295]
 })
 const BIGINT_RANGES = /** @type {Record<string, readonly [bigint, bigint]>} */ ({
-  int64: [-(2n ** 63n), 2n ** 63n - 1n], uint64: [0n, 2n ** 64n - 1n]
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
+  uint64: [0n, 2n ** 64n - 1n]
 })
 
 /**
@@ -40,7 +45,10 @@ function fromBytes(info, dtype, bytes) {
   const width = array.BYTES_PER_ELEMENT
   if (bytes.length % width !== 0) {
     throw rangeError(`input ${show(info.name)} was given ${bytes.length} bytes, which are no whole ${dtype} values`, {
-      code: 'ERR_INPUT_LENGTH', input: info.name, expected: `a multiple of ${width}`, received: bytes.length
+      code: 'ERR_INPUT_LENGTH',
+      input: info.name,
+      expected: `a multiple of ${width}`,
+      received: bytes.length
     })
   }
   // Copied, since a slice of a Buffer may start anywhere and typed arrays must be aligned.
@@ -66,13 +74,22 @@ function fromNested(info, dtype, value, dims, type) {
   }
   const storage = STORAGE[dtype]
   if (storedLength(dtype, 4) !== 4 || dtype.startsWith('float8') || dtype === 'bfloat16') {
-    throw typeError(`${dtype} values of input ${show(info.name)} must be given as their bits in a ${storage.accepts[0]}`, {
-      code: 'ERR_INPUT_TYPE', input: info.name, expected: storage.accepts, received: 'array'
-    })
+    throw typeError(
+      `${dtype} values of input ${show(info.name)} must be given as their bits in a ${storage.accepts[0]}`,
+      {
+        code: 'ERR_INPUT_TYPE',
+        input: info.name,
+        expected: storage.accepts,
+        received: 'array'
+      }
+    )
   }
   if (dtype === 'float16' && storage.array === Uint16Array) {
     throw typeError(`this engine has no Float16Array; give input ${show(info.name)} as bits in a Uint16Array`, {
-      code: 'ERR_INPUT_TYPE', input: info.name, expected: storage.accepts, received: 'array'
+      code: 'ERR_INPUT_TYPE',
+      input: info.name,
+      expected: storage.accepts,
+      received: 'array'
     })
   }
   const data = storage.array.from(flat, (/** @type {any} */ element) => convert(info, dtype, element))
@@ -102,7 +119,10 @@ function checkEven(info, value, shape, axis) {
 /** @param {ValueInfo} info @param {readonly number[]} shape */
 function ragged(info, shape) {
   return rangeError(`the nested arrays of input ${show(info.name)} are not all of one shape`, {
-    code: 'ERR_INPUT_SHAPE', input: info.name, expected: info.shape, received: shape
+    code: 'ERR_INPUT_SHAPE',
+    input: info.name,
+    expected: info.shape,
+    received: shape
   })
 }
 
@@ -112,7 +132,9 @@ function convert(info, dtype, value) {
     /** @type {import('../index').ErrorDetails} */
     const details = { code: 'ERR_INPUT_VALUE', input: info.name, expected, received: value }
     const message = `input ${show(info.name)} takes ${expected}, not ${show(value)}`
-    return typeof value === 'number' || typeof value === 'bigint' ? rangeError(message, details) : typeError(message, details)
+    return typeof value === 'number' || typeof value === 'bigint'
+      ? rangeError(message, details)
+      : typeError(message, details)
   }
   if (dtype in BIGINT_RANGES) {
     const [low, high] = BIGINT_RANGES[dtype]
@@ -139,12 +161,18 @@ function convert(info, dtype, value) {
 function checkString(info, text) {
   if (typeof text !== 'string') {
     throw typeError(`input ${show(info.name)} takes strings, not ${show(text)}`, {
-      code: 'ERR_INPUT_VALUE', input: info.name, expected: 'strings', received: text
+      code: 'ERR_INPUT_VALUE',
+      input: info.name,
+      expected: 'strings',
+      received: text
     })
   }
   if (!(/** @type {any} */ (text).isWellFormed())) {
     throw rangeError(`input ${show(info.name)} was given a string with a lone surrogate, which UTF-8 cannot hold`, {
-      code: 'ERR_INPUT_VALUE', input: info.name, expected: 'well-formed strings', received: text
+      code: 'ERR_INPUT_VALUE',
+      input: info.name,
+      expected: 'well-formed strings',
+      received: text
     })
   }
 }
@@ -155,7 +183,11 @@ function typeFault(info, dtype, received) {
   const natural = NATURAL[received]
   const hint = natural === 'uint8' ? `for raw bytes give { data, dims, type: '${dtype}' }` : undefined
   return typeError(`input ${show(info.name)} is ${dtype} and takes ${expected}, not ${received}`, {
-    code: 'ERR_INPUT_TYPE', input: info.name, expected: dtype, received: natural ?? received, hint
+    code: 'ERR_INPUT_TYPE',
+    input: info.name,
+    expected: dtype,
+    received: natural ?? received,
+    hint
   })
 }
 

@@ -75,7 +75,11 @@ function licenceTexts({ name, license, license_file: named, manifest_path: manif
   if (files.length === 0 && license === 'MIT' && authors.length > 0)
     return [mit(authors.map((author) => author.replace(/ <.*/, '')))]
   if (files.length === 0) fail(`${name} (${license}) brings no licence text: add it to scripts/notices.mjs`)
-  return files.sort().map((file) => readFileSync(join(folder, file), 'utf8').replace(/[^\S\n]+$/gm, '').trim())
+  return files.sort().map((file) =>
+    readFileSync(join(folder, file), 'utf8')
+      .replace(/[^\S\n]+$/gm, '')
+      .trim()
+  )
 }
 
 // The crates, each with the numbers of its texts, and each different text once. Texts count as the same when their
@@ -94,7 +98,7 @@ function render(crates) {
   })
   const fence = '```'
   const sections = [...texts.values()].map(
-    ({ number, text, users }) => `## Text ${number}\n\n${[...users].join(', ')}\n\n${fence}text\n${text}\n${fence}`,
+    ({ number, text, users }) => `## Text ${number}\n\n${[...users].join(', ')}\n\n${fence}text\n${text}\n${fence}`
   )
   return `# Third-party notices
 

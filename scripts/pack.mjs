@@ -44,7 +44,9 @@ function finish(folder, manifest) {
   const packed = npmPack(folder, '--pack-destination', '..')
   const paths = new Set(packed.files.map((file) => file.path))
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath ?? entry.path, entry.name).slice(folder.length + 1).replaceAll('\\', '/')
+    const path = join(entry.parentPath ?? entry.path, entry.name)
+      .slice(folder.length + 1)
+      .replaceAll('\\', '/')
     if (entry.isFile() && !paths.has(path)) fail(`the \`files\` of ${manifest.name} leave out ${path}`)
   }
   return packed

@@ -107,9 +107,12 @@ impl From<TuneError> for ErrorReport {
             TuneError::Tensor(error) => return error.into(),
             TuneError::Baseline(ServeError::Run(RuntimeError::Cancelled)) => CANCELLED,
             TuneError::EmptyDataset => "ERR_DATASET_EMPTY",
-            TuneError::SampleRank { .. } | TuneError::SampleExtent { .. } => "ERR_DATASET_SHAPE",
+            TuneError::SampleRank { .. } | TuneError::SampleExtent { .. } | TuneError::SampleEmpty { .. } => {
+                "ERR_DATASET_SHAPE"
+            }
             TuneError::SamplesAreBatches { .. } | TuneError::UnbatchedInputDiffers { .. } => "ERR_DATASET_BATCH",
             TuneError::FixedBatch { .. } => "ERR_BATCH_FIXED",
+            TuneError::ModelUnreadable(_) => "ERR_MODEL_UNREADABLE",
             TuneError::Baseline(_) => "ERR_TUNE_BASELINE",
             TuneError::NoCandidate { .. } => "ERR_TUNE_NO_CANDIDATE",
         };
@@ -127,6 +130,7 @@ impl From<CheckpointError> for ErrorReport {
             CheckpointError::Newer { .. } => "ERR_CHECKPOINT_VERSION",
             CheckpointError::Damaged { .. } => "ERR_CHECKPOINT_DAMAGED",
             CheckpointError::Unwritable { .. } => "ERR_CHECKPOINT_UNWRITABLE",
+            CheckpointError::SourceUnreadable { .. } => "ERR_MODEL_UNREADABLE",
             CheckpointError::ModelChanged { .. } => "ERR_MODEL_CHANGED",
             CheckpointError::Cancelled => CANCELLED,
         };

@@ -31,7 +31,8 @@ fn samples() -> Vec<Vec<Tensor>> {
 fn tune_add(options: &TuneOptions, samples: &[Vec<Tensor>], cancel: &CancelToken) -> Result<Tuned, TuneError> {
     use_checkout_runtime();
     let baseline = Settings::new(1, 1, false, GraphOptimization::All);
-    tune(&open(binary_model("Add")), baseline, samples, options, &|_| (), cancel)
+    let model = open(binary_model("Add"));
+    tune(&model, &model.info(), baseline, samples, options, &|_| (), cancel)
 }
 
 #[test]
@@ -86,9 +87,12 @@ fn a_checkpoint_comes_back_whole_or_not_at_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("model.ait");
     let model = open(binary_model("Add"));
-    let sha256 = model.fingerprint().expect("a hash");
+    let contents = model.contents().expect("readable");
+    let sha256 = contents[0].digest(&|| Ok(())).expect("a hash").sha256;
     let (settings, never) = (Settings::new(1, 1, false, GraphOptimization::Basic), CancelToken::new());
-    checkpoint::save(&path, &model, settings.clone(), Machine::here("1"), "{}", &sha256, &never).expect("saves");
+    let tuned =
+        || checkpoint::Tuned { settings: &settings, machine: Machine::here("1"), report: "{}", sha256: &sha256 };
+    checkpoint::save(&path, &model, tuned(), &never).expect("saves");
     let loaded = checkpoint::load(&path, &never).expect("loads");
     assert_eq!(loaded.manifest.settings, settings);
     assert_eq!(loaded.model.bytes(), model.bytes());
@@ -111,8 +115,7 @@ fn a_checkpoint_comes_back_whole_or_not_at_all() {
         std::fs::write(&copy, &whole[..length]).expect("writable");
         assert!(checkpoint::load(&copy, &never).is_err());
     }
-    let changed =
-        checkpoint::save(&path, &open(binary_model("Sub")), settings, Machine::here("1"), "{}", &sha256, &never);
+    let changed = checkpoint::save(&path, &open(binary_model("Sub")), tuned(), &never);
     assert!(matches!(changed, Err(CheckpointError::ModelChanged { .. })));
     assert_eq!(std::fs::read(&path).expect("readable"), whole, "a refused save leaves the old file");
 }

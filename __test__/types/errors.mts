@@ -1,6 +1,12 @@
 import { expectTypeOf } from 'expect-type'
 import {
-  AbortError, OnnxTuneError, setRuntime, versions, type ArgumentError, type OnnxTuneErrorCode, type Versions
+  AbortError,
+  OnnxTuneError,
+  setRuntime,
+  versions,
+  type ArgumentError,
+  type OnnxTuneErrorCode,
+  type Versions
 } from 'onnxtune'
 
 function handle(error: unknown) {

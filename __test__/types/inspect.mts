@@ -3,7 +3,10 @@ import { inspect, InspectReport, OnnxModule, type InspectReportJson, type Module
 
 const sample = new Float32Array(6)
 const report = await inspect('model.onnx', [sample], {
-  iterations: 100, warmup: 0, signal: AbortSignal.timeout(1000), onProgress: (progress) => {
+  iterations: 100,
+  warmup: 0,
+  signal: AbortSignal.timeout(1000),
+  onProgress: (progress) => {
     expectTypeOf(progress).toEqualTypeOf<Progress>()
     expectTypeOf(progress.fraction).toEqualTypeOf<number>()
   }
@@ -17,8 +20,12 @@ expectTypeOf(report.toJSON()).toEqualTypeOf<InspectReportJson>()
 
 // Datasets of every kind.
 declare const module: OnnxModule
-function* some() { yield { x: sample } }
-async function* later() { yield [sample, sample] }
+function* some() {
+  yield { x: sample }
+}
+async function* later() {
+  yield [sample, sample]
+}
 void inspect(module, some())
 void inspect(module, later())
 void inspect(module, new Set([sample]))

@@ -1,11 +1,22 @@
 import { expectTypeOf } from 'expect-type'
 import {
-  OnnxModule, Tensor, type BackendInfo, type GraphInfo, type Inputs, type NamedInputs, type Outputs, type OutputValue
+  OnnxModule,
+  Tensor,
+  type BackendInfo,
+  type GraphInfo,
+  type Inputs,
+  type NamedInputs,
+  type Outputs,
+  type OutputValue
 } from 'onnxtune'
 
 const { signal } = new AbortController()
 const module = await OnnxModule.load('model.onnx', {
-  threads: 2, callers: 1, spinning: false, graphOptimization: 'extended', signal
+  threads: 2,
+  callers: 1,
+  spinning: false,
+  graphOptimization: 'extended',
+  signal
 })
 expectTypeOf(module).toEqualTypeOf<OnnxModule>()
 expectTypeOf(module.graphInfo).toEqualTypeOf<GraphInfo>()
@@ -30,9 +41,15 @@ void module.run({ x: { data: Buffer.alloc(24), dims: [2, 3], type: 'float32' } }
 void module.run({ x: new Tensor(floats, [2, 3]) })
 void module.run([floats, new BigInt64Array(2)])
 void module.run(floats)
-void module.run([[1, 2, 3], [4, 5, 6]])
+void module.run([
+  [1, 2, 3],
+  [4, 5, 6]
+])
 void module.run([[[101n, 102n]], [[1, 1]]])
-void module.run([['a', 'b'], [true, false]])
+void module.run([
+  ['a', 'b'],
+  [true, false]
+])
 void module.run(7)
 void module.run(new Map([['x', floats]]).get('x') ?? [])
 const kept: NamedInputs = { x: floats }

@@ -17,8 +17,10 @@ void module.run([theirs, theirs])
 expectTypeOf<ort.Tensor.Type>().toExtend<DType>()
 
 // Ours have what code reads of theirs. (Theirs have textures, GPU buffers and images besides.)
-type Read<T extends ort.Tensor.Type> =
-  Pick<ort.TypedTensor<T>, 'type' | 'dims' | 'data' | 'size' | 'location' | 'getData' | 'dispose'>
+type Read<T extends ort.Tensor.Type> = Pick<
+  ort.TypedTensor<T>,
+  'type' | 'dims' | 'data' | 'size' | 'location' | 'getData' | 'dispose'
+>
 // Their int4 is an Int8Array, their uint8 is never clamped.
 type Same = Exclude<ort.Tensor.Type, 'int4' | 'uint8'>
 type Movable = { [T in Same]: Tensor<T> extends Read<T> ? never : T }[Same]
@@ -34,8 +36,9 @@ const { y } = await module.run(named)
 if (y.type === 'float32') void sum(y)
 
 // The same calls make the same tensors.
-expectTypeOf(new Tensor('int64', new BigInt64Array(2), [2]).data)
-  .toEqualTypeOf(new ort.Tensor('int64', new BigInt64Array(2), [2]).data)
+expectTypeOf(new Tensor('int64', new BigInt64Array(2), [2]).data).toEqualTypeOf(
+  new ort.Tensor('int64', new BigInt64Array(2), [2]).data
+)
 expectTypeOf(new Tensor(new Float32Array(2)).data).toEqualTypeOf(new ort.Tensor(new Float32Array(2)).data)
 
 // @ts-expect-error theirs cannot be taken for ours: they may lie elsewhere than on the CPU

@@ -1,7 +1,17 @@
 import { expectTypeOf } from 'expect-type'
 import {
-  MaxThroughputStrategy, OneBackendStrategy, ONNXRuntimeBackend, OnnxModule, tune, TunedModule, TuneReport,
-  type CandidateReport, type CandidateStatus, type Strategy, type Timing, type TuneReportJson
+  MaxThroughputStrategy,
+  OneBackendStrategy,
+  ONNXRuntimeBackend,
+  OnnxModule,
+  tune,
+  TunedModule,
+  TuneReport,
+  type CandidateReport,
+  type CandidateStatus,
+  type Strategy,
+  type Timing,
+  type TuneReportJson
 } from 'onnxtune'
 
 const samples = [{ x: new Float32Array(6) }]

@@ -23,7 +23,7 @@ use crate::{
     runtime::{CancelToken, Runtime, RuntimeError},
     serve::{DEFAULT_QUEUE_LIMIT, Request, ServeError, Server},
     tensor::DType,
-    tune::{Pins, Settings},
+    tune::{Machine, Pins, Settings},
 };
 
 /// A loaded model with the threads that serve it, and the report of its tune if it was tuned.
@@ -169,11 +169,13 @@ impl NativeModule {
         let served = self.served()?;
         let (report, cancel) = (self.info.report.clone().unwrap_or_default(), token(cancel));
         on_thread(env, "save", move || {
-            let machine = crate::tune::Machine::here(Runtime::get()?.version());
-            let sha256 = served.sha256.as_deref().unwrap_or_default();
-            let settings = served.settings.clone();
-            checkpoint::save(Path::new(&path), &served.model, settings, machine, &report, sha256, &cancel)
-                .map_err(ErrorReport::from)
+            let tuned = checkpoint::Tuned {
+                settings: &served.settings,
+                machine: Machine::here(Runtime::get()?.version()),
+                report: &report,
+                sha256: served.sha256.as_deref().unwrap_or_default(),
+            };
+            checkpoint::save(Path::new(&path), &served.model, tuned, &cancel).map_err(ErrorReport::from)
         })
     }
 }

@@ -82,7 +82,7 @@ pub fn tune<'env>(
     on_thread(env, "tune", move || {
         let baseline = served.settings.clone();
         let told = |event| send(&progress, &event);
-        let tuned = tune::tune(&served.model, baseline, &samples, &options, &told, &cancel)?;
+        let tuned = tune::tune(&served.model, &served.graph, baseline, &samples, &options, &told, &cancel)?;
         let facts = (to_json(&tuned.report)?, tuned.report.model.sha256);
         serve(Arc::clone(&served.model), tuned.settings, Some(facts), &cancel)
     })

@@ -15,7 +15,7 @@ use super::{
     manifest::{ExternalEntry, FORMAT, Manifest, ModelEntry, Part, SCHEMA_VERSION},
 };
 use crate::{
-    graph::{Model, ModelSource, hex},
+    graph::{Content, Digested, GraphError, Model, ModelSource, fingerprint, hex},
     runtime::CancelToken,
     tune::{Machine, Settings},
 };
@@ -36,56 +36,97 @@ pub struct Checkpoint {
     pub report: String,
 }
 
-/// Writes a checkpoint. A file that is there already stays whole until the new one is complete.
-///
-/// `sha256` is the fingerprint that the model had when it was tuned; a model that has changed since is refused.
-pub fn save(
-    path: &Path,
-    model: &Model,
-    settings: Settings,
-    machine: Machine,
-    report: &str,
-    sha256: &str,
-    cancel: &CancelToken,
-) -> Result<(), CheckpointError> {
-    let fingerprint = model.fingerprint()?;
-    if fingerprint != sha256 {
-        return Err(CheckpointError::ModelChanged { expected: sha256.to_owned(), found: fingerprint });
+/// What goes into a checkpoint beside the model.
+pub struct Tuned<'a> {
+    pub settings: &'a Settings,
+    pub machine: Machine,
+    /// The report of the tune, as JSON.
+    pub report: &'a str,
+    /// Fingerprint that the model had when it was tuned.
+    pub sha256: &'a str,
+}
+
+/// Writes a checkpoint. A file that is there already stays whole until the new one is complete. A model that has changed
+/// since it was tuned is refused.
+pub fn save(path: &Path, model: &Model, tuned: Tuned, cancel: &CancelToken) -> Result<(), CheckpointError> {
+    let unwritable = |source: io::Error| match cancel.is_cancelled() {
+        true => CheckpointError::Cancelled,
+        false => CheckpointError::Unwritable { path: path.to_owned(), source },
+    };
+    let contents = match model.contents() {
+        // Shortened external data is a change like any other.
+        Err(GraphError::ExternalDataTooShort { .. }) => return Err(changed(tuned.sha256, "shorter external data")),
+        contents => contents?,
+    };
+    let digests = contents.iter().map(|content| content.digest(&|| check(cancel)));
+    let digests = digests.collect::<io::Result<Vec<_>>>().map_err(|source| match cancel.is_cancelled() {
+        true => CheckpointError::Cancelled,
+        false => CheckpointError::SourceUnreadable { source },
+    })?;
+    let sha256 = fingerprint(&contents, &digests);
+    if sha256 != tuned.sha256 {
+        return Err(changed(tuned.sha256, &sha256));
     }
-    let external = model.external_data()?;
-    let part_of = |index: usize| format!("external/{index}");
-    let mut contents = vec![(MODEL.to_owned(), model.bytes().clone())];
-    contents.push((REPORT.to_owned(), Bytes::copy_from_slice(report.as_bytes())));
-    contents.extend(external.iter().enumerate().map(|(index, (_, data))| (part_of(index), data.clone())));
-    let part = |(name, data): &(String, Bytes)| {
-        Ok(Part { name: name.clone(), bytes: data.len() as u64, sha256: hash(data, cancel)? })
+    let names: Vec<String> = (0..contents.len()).map(part_name).collect();
+    let mut parts: Vec<Part> = names.iter().zip(&digests).map(|(name, digest)| Part::new(name, digest)).collect();
+    let report = Digested { bytes: tuned.report.len() as u64, sha256: hex(&Sha256::digest(tuned.report)) };
+    parts.push(Part::new(REPORT, &report));
+    let external = |(content, part): (&Content, &String)| {
+        Some(ExternalEntry { location: content.location.clone()?, part: part.clone() })
     };
     let manifest = Manifest {
         format: FORMAT.to_owned(),
         schema_version: SCHEMA_VERSION,
         created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
-        machine,
-        settings,
-        model: ModelEntry {
-            sha256: fingerprint,
-            external: external
-                .iter()
-                .enumerate()
-                .map(|(index, (location, _))| ExternalEntry { location: location.clone(), part: part_of(index) })
-                .collect(),
-        },
-        parts: contents.iter().map(part).collect::<Result<_, CheckpointError>>()?,
+        machine: tuned.machine,
+        settings: tuned.settings.clone(),
+        model: ModelEntry { sha256, external: contents.iter().zip(&names).filter_map(external).collect() },
+        parts,
     };
-    let unwritable = |source: io::Error| CheckpointError::Unwritable { path: path.to_owned(), source };
     let manifest = serde_json::to_vec_pretty(&manifest).map_err(|error| unwritable(error.into()))?;
-    contents.insert(0, (MANIFEST.to_owned(), manifest.into()));
-    write(path, &contents, cancel).map_err(|error| match cancel.is_cancelled() {
-        true => CheckpointError::Cancelled,
-        false => unwritable(error),
+    write(path, |archive| {
+        add(archive, MANIFEST, manifest.len() as u64, |out| out.write_all(&manifest))?;
+        for ((content, name), digest) in contents.iter().zip(&names).zip(&digests) {
+            add(archive, name, digest.bytes, |out| {
+                content.read(|piece| check(cancel).and_then(|()| out.write_all(piece)))
+            })?;
+        }
+        add(archive, REPORT, report.bytes, |out| out.write_all(tuned.report.as_bytes()))
     })
+    .map_err(unwritable)
 }
 
-fn write(path: &Path, contents: &[(String, Bytes)], cancel: &CancelToken) -> io::Result<()> {
+fn changed(expected: &str, found: &str) -> CheckpointError {
+    CheckpointError::ModelChanged { expected: expected.to_owned(), found: found.to_owned() }
+}
+
+fn check(cancel: &CancelToken) -> io::Result<()> {
+    if cancel.is_cancelled() { Err(io::Error::other("cancelled")) } else { Ok(()) }
+}
+
+/// The entry of the model (0) or of an external location.
+fn part_name(index: usize) -> String {
+    if index == 0 { MODEL.to_owned() } else { format!("external/{}", index - 1) }
+}
+
+type Archive<'a> = ZipWriter<BufWriter<&'a File>>;
+
+fn add(
+    archive: &mut Archive,
+    name: &str,
+    bytes: u64,
+    content: impl FnOnce(&mut Archive) -> io::Result<()>,
+) -> io::Result<()> {
+    // Aligned, so that the weights can be read where they lie in the mapped file.
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .large_file(bytes >= u64::from(u32::MAX))
+        .with_alignment(64);
+    archive.start_file(name, options)?;
+    content(archive)
+}
+
+fn write(path: &Path, fill: impl FnOnce(&mut Archive) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // In the same folder, so that the rename at the end is atomic; removed by its destructor when anything fails.
     let mut builder = tempfile::Builder::new();
@@ -94,21 +135,7 @@ fn write(path: &Path, contents: &[(String, Bytes)], cancel: &CancelToken) -> io:
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let temporary = builder.tempfile_in(folder)?;
     let mut archive = ZipWriter::new(BufWriter::with_capacity(1 << 20, temporary.as_file()));
-    for (name, data) in contents {
-        let large = data.len() as u64 >= u64::from(u32::MAX);
-        // Aligned, so that the weights can be read where they lie in the mapped file.
-        let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Stored)
-            .large_file(large)
-            .with_alignment(64);
-        archive.start_file(name.as_str(), options)?;
-        for chunk in data.chunks(CHUNK) {
-            if cancel.is_cancelled() {
-                return Err(io::ErrorKind::Interrupted.into());
-            }
-            archive.write_all(chunk)?;
-        }
-    }
+    fill(&mut archive)?;
     archive.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     temporary.persist(path).map_err(|error| error.error)?;
     Ok(())
@@ -146,6 +173,9 @@ pub fn load(path: &Path, cancel: &CancelToken) -> Result<Checkpoint, CheckpointE
     let external = manifest.model.external.iter().map(|entry| Ok((entry.location.clone(), find(&entry.part)?)));
     let external = external.collect::<Result<Vec<_>, CheckpointError>>()?;
     let model = Model::open(ModelSource::Memory { bytes: find(MODEL)?, external })?;
+    // Nothing outside the archive is read: the runtime would look for what is missing in the current folder.
+    model.check_external_data().map_err(|error| damaged(error.to_string()))?;
+    manifest.settings.check().map_err(damaged)?;
     let report = String::from_utf8(find(REPORT)?.to_vec()).map_err(|error| damaged(error.to_string()))?;
     Ok(Checkpoint { manifest, model, report })
 }

@@ -18,6 +18,8 @@ pub enum CheckpointError {
     Damaged { path: PathBuf, reason: String },
     #[error("can't write '{}': {source}", .path.display())]
     Unwritable { path: PathBuf, source: io::Error },
+    #[error("can't read the model: {source}")]
+    SourceUnreadable { source: io::Error },
     #[error("the model has changed since it was tuned (SHA-256 {found} instead of {expected})")]
     ModelChanged { expected: String, found: String },
     #[error(transparent)]

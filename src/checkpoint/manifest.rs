@@ -1,6 +1,9 @@
 use serde::{Deserialize, Serialize};
 
-use crate::tune::{Machine, Settings};
+use crate::{
+    graph::Digested,
+    tune::{Machine, Settings},
+};
 
 /// Raised when an older reader would misread a newer checkpoint.
 pub const SCHEMA_VERSION: u64 = 1;
@@ -45,4 +48,10 @@ pub struct Part {
     pub name: String,
     pub bytes: u64,
     pub sha256: String,
+}
+
+impl Part {
+    pub fn new(name: &str, digest: &Digested) -> Part {
+        Part { name: name.to_owned(), bytes: digest.bytes, sha256: digest.sha256.clone() }
+    }
 }

@@ -5,6 +5,6 @@ mod archive;
 mod error;
 mod manifest;
 
-pub use archive::{Checkpoint, load, save};
+pub use archive::{Checkpoint, Tuned, load, save};
 pub use error::CheckpointError;
 pub use manifest::{Manifest, SCHEMA_VERSION};

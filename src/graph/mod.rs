@@ -18,7 +18,7 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
-pub use contents::hex;
+pub use contents::{Content, Digested, fingerprint, hex};
 pub use error::GraphError;
 pub use external::{ExternalFile, ExternalReference};
 pub use info::{ExternalDataInfo, GraphInfo};

@@ -153,7 +153,7 @@ fn begins_as_lfs_pointer(path: &Path) -> bool {
     read.is_ok() && sniff::is_lfs_pointer(&head)
 }
 
-pub(super) fn map(path: &Path) -> Result<Bytes, GraphError> {
+fn map(path: &Path) -> Result<Bytes, GraphError> {
     let failed = |source: io::Error| match source.kind() {
         // A file where the path needs a folder: nothing can be there.
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => GraphError::NotFound { path: path.to_owned() },

@@ -1,7 +1,7 @@
 use std::{
     ffi::CStr,
     fs::File,
-    io::Read,
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
@@ -94,28 +94,24 @@ pub(super) fn open(path: &Path) -> Result<String, RuntimeError> {
     Ok(version)
 }
 
-/// Tells a file that is no library for this machine from its first bytes, in clearer words than the loader's.
+/// Tells a file that is no library for this machine from its first bytes, in clearer words than the loader's. A library
+/// that is cut off has to be found here: the loader would map what is not there and end the process.
 fn check_header(path: &Path) -> Result<(), RuntimeError> {
     let invalid = |reason: String| RuntimeError::LibraryInvalid { path: path.to_path_buf(), reason };
-    if path.is_dir() {
-        return Err(invalid("it is a folder; give the path of the library file".into()));
-    }
-    let mut header = [0u8; 20];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    if let Err(error) = read {
-        return Err(invalid(match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => "the file is too short to be a library".into(),
-            _ => error.to_string(),
-        }));
+    let metadata = path.metadata().map_err(|error| invalid(error.to_string()))?;
+    if !metadata.is_file() {
+        return Err(invalid("it is not a file; give the path of the library itself".into()));
     }
     if !cfg!(target_os = "linux") {
         return Ok(());
     }
+    let mut file = File::open(path).map_err(|error| invalid(error.to_string()))?;
+    let header: [u8; 64] = read_at(&mut file, 0).map_err(|_| invalid("it is not an ELF file".into()))?;
     if &header[..4] != b"\x7fELF" {
         return Err(invalid("it is not an ELF file".into()));
     }
-    // ELF: byte 4 is the class (2 = 64 bit), bytes 18-19 the machine (System V ABI, e_machine).
-    let found = match (header[4], u16::from_le_bytes([header[18], header[19]])) {
+    // System V ABI: byte 4 is the class (2 = 64 bit), bytes 18 and 19 the machine (e_machine).
+    let found = match (header[4], u16_at(&header, 18)) {
         (2, 62) => "x86_64",
         (2, 183) => "aarch64",
         (1, 3) => "x86",
@@ -125,5 +121,31 @@ fn check_header(path: &Path) -> Result<(), RuntimeError> {
     if found != std::env::consts::ARCH {
         return Err(RuntimeError::LibraryArchitecture { path: path.to_path_buf(), found });
     }
+    // e_phoff, e_phnum; of each program header p_offset and p_filesz.
+    for index in 0..u64::from(u16_at(&header, 56)) {
+        let segment: [u8; 56] = u64_at(&header, 32)
+            .checked_add(index * 56)
+            .and_then(|offset| read_at(&mut file, offset).ok())
+            .ok_or_else(|| invalid("it is cut off within its headers".into()))?;
+        let end = u64_at(&segment, 8).saturating_add(u64_at(&segment, 32));
+        if end > metadata.len() {
+            return Err(invalid(format!("it is cut off: it has {} bytes and needs {end}", metadata.len())));
+        }
+    }
     Ok(())
+}
+
+fn read_at<const N: usize>(file: &mut File, offset: u64) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn u16_at(bytes: &[u8], offset: usize) -> u16 {
+    u16::from_le_bytes([bytes[offset], bytes[offset + 1]])
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    bytes[offset..].first_chunk().copied().map_or(0, u64::from_le_bytes)
 }

@@ -44,6 +44,16 @@ impl Settings {
         )
     }
 
+    /// Refuses settings that nothing of ours writes: no threads at all, or more than a machine can start.
+    pub fn check(&self) -> Result<(), String> {
+        const LIMIT: usize = 1024;
+        let counts = [("threads", self.session().threads), ("callers", self.callers)];
+        match counts.into_iter().find(|(_, count)| !(1..=LIMIT).contains(count)) {
+            Some((name, count)) => Err(format!("{count} {name}, where 1 to {LIMIT} are possible")),
+            None => Ok(()),
+        }
+    }
+
     fn session(&self) -> &SessionOptions {
         let BackendConfig::OnnxRuntime(OnnxRuntimeBackend { session }) = &self.backend;
         session

@@ -69,7 +69,7 @@ pub fn workloads(
     if let Some(&size) = sizes.iter().find(|&&size| size != 1).filter(|_| !dynamic) {
         return Err(TuneError::FixedBatch { requested: size });
     }
-    sizes.into_iter().map(|size| Ok(workload(size, stack(&samples, &batched, size, max_batches)?))).collect()
+    sizes.into_iter().map(|size| Ok(workload(size, stack(&samples, graph, &batched, size, max_batches)?))).collect()
 }
 
 /// The samples as whole inputs: items get a batch dimension of 1.
@@ -110,7 +110,10 @@ fn with_batch_dimension(
         if batched {
             let own = usize::try_from(tensor.dims()[0]).unwrap_or(0);
             let first = *extent.get_or_insert(own);
-            if own != first || own == 0 {
+            if own == 0 {
+                return Err(TuneError::SampleEmpty { sample: index, input: input.name.clone() });
+            }
+            if own != first {
                 return Err(TuneError::SampleExtent { sample: index, input: input.name.clone(), first, own });
             }
         }
@@ -119,7 +122,13 @@ fn with_batch_dimension(
     Ok(Sample { inputs: result, extent: extent.unwrap_or(1) })
 }
 
-fn stack(samples: &[Sample], batched: &[bool], size: usize, max_batches: usize) -> Result<Vec<Batch>, TuneError> {
+fn stack(
+    samples: &[Sample],
+    graph: &GraphInfo,
+    batched: &[bool],
+    size: usize,
+    max_batches: usize,
+) -> Result<Vec<Batch>, TuneError> {
     let mut groups: Vec<Vec<&Sample>> = Vec::new();
     let mut group_of: HashMap<Vec<&[i64]>, usize> = HashMap::new();
     for sample in samples {
@@ -134,7 +143,7 @@ fn stack(samples: &[Sample], batched: &[bool], size: usize, max_batches: usize) 
     for group in &groups {
         for start in (0..group.len()).step_by(size) {
             let items: Vec<&Sample> = group.iter().cycle().skip(start).take(size).copied().collect();
-            batches.push(Batch { inputs: join(&items, batched)?, items: size });
+            batches.push(Batch { inputs: join(&items, graph, batched)?, items: size });
         }
     }
     // Spread over the whole dataset rather than its beginning.
@@ -143,7 +152,7 @@ fn stack(samples: &[Sample], batched: &[bool], size: usize, max_batches: usize) 
 }
 
 /// Concatenates the batched inputs along axis 0; the others must be the same in every item.
-fn join(items: &[&Sample], batched: &[bool]) -> Result<Vec<Tensor>, TuneError> {
+fn join(items: &[&Sample], graph: &GraphInfo, batched: &[bool]) -> Result<Vec<Tensor>, TuneError> {
     let first = items[0];
     if items.len() == 1 {
         return Ok(first.inputs.clone());
@@ -153,7 +162,7 @@ fn join(items: &[&Sample], batched: &[bool]) -> Result<Vec<Tensor>, TuneError> {
         .map(|input| match batched[input] {
             true => concatenate(column(input), items.len()),
             false if column(input).all(|tensor| same(tensor, &first.inputs[input])) => Ok(first.inputs[input].clone()),
-            false => Err(TuneError::UnbatchedInputDiffers { input }),
+            false => Err(TuneError::UnbatchedInputDiffers { input: graph.inputs[input].name.clone() }),
         })
         .collect()
 }

@@ -11,6 +11,8 @@ pub enum TuneError {
     SampleRank { sample: usize, input: String, expected: usize, received: usize },
     #[error("sample {sample}: input {input:?} holds {own} items, but another input of the sample holds {first}")]
     SampleExtent { sample: usize, input: String, first: usize, own: usize },
+    #[error("sample {sample}: input {input:?} holds no items")]
+    SampleEmpty { sample: usize, input: String },
     #[error(
         "the samples are batches of {extent} already, so batch sizes cannot be made from them; leave batchSizes out or give single items"
     )]
@@ -18,9 +20,11 @@ pub enum TuneError {
     #[error("the graph's batch dimension is fixed, so batch size {requested} cannot be run")]
     FixedBatch { requested: usize },
     #[error(
-        "input #{input} has no batch axis and differs between samples, so they cannot be joined into one batch; use batchSizes: [1]"
+        "input {input:?} has no batch axis and differs between samples, so they cannot be joined into one batch; use batchSizes: [1]"
     )]
-    UnbatchedInputDiffers { input: usize },
+    UnbatchedInputDiffers { input: String },
+    #[error("the model can't be read: {0}")]
+    ModelUnreadable(std::io::Error),
     #[error("the untuned model fails on the dataset: {0}")]
     Baseline(ServeError),
     #[error("no candidate can run the model: {reasons}")]

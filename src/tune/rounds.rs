@@ -12,7 +12,7 @@ use crate::{
 const MINIMUM_ROUNDS: usize = 3;
 /// More rounds than this narrow the interval too little to be worth the wait.
 const MAXIMUM_ROUNDS: usize = 40;
-/// A contender whose whole interval lies below this share of the best one's median is hopeless.
+/// A contender whose whole interval lies below this share of the best one's interval is hopeless.
 const HOPELESS: f64 = 0.8;
 
 /// Times contenders in rounds: each round gives every one that is still in the race a stretch of load, in random
@@ -78,7 +78,10 @@ impl Rounds<'_> {
 
     fn drop_hopeless(&self, contenders: &mut [Contender]) {
         let Some((baseline, others)) = contenders.split_first_mut() else { return };
-        let best = others.iter().map(|other| other.score(baseline)).fold(self.hopeful, f64::max);
+        let racing = others.iter().filter(|contender| contender.is_racing() && contender.rounds() >= MINIMUM_ROUNDS);
+        let lows = racing.map(|contender| bootstrap_median(&contender.ratios(baseline), self.seed).low);
+        // The least that the best one can be: one lucky round must not throw the others out.
+        let best = lows.fold(self.hopeful, f64::max);
         for contender in others.iter_mut().filter(|contender| contender.is_racing()) {
             let ratios = contender.ratios(baseline);
             if ratios.len() < MINIMUM_ROUNDS {
@@ -87,7 +90,7 @@ impl Rounds<'_> {
             let interval = bootstrap_median(&ratios, self.seed);
             if interval.high < HOPELESS * best {
                 let reason = format!(
-                    "{:.2}x the baseline, at most {:.2}x, against {best:.2}x of the best; dropped after {} rounds",
+                    "{:.2}x the baseline, at most {:.2}x, against at least {best:.2}x of the best; dropped after {} rounds",
                     interval.median,
                     interval.high,
                     ratios.len()

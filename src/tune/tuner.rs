@@ -14,11 +14,14 @@ use super::{
     verify::Limits,
 };
 use crate::{
-    graph::{GraphInfo, Model},
-    runtime::{CancelToken, Runtime},
+    graph::{GraphInfo, Model, fingerprint},
+    runtime::{CancelToken, Runtime, RuntimeError},
     serve::{ServeError, available_threads, give_way},
     tensor::Tensor,
 };
+
+/// A budget beyond this is as good as none; clocks cannot count on for ever.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -57,7 +60,7 @@ pub struct Tuned {
 
 struct Tuner<'a> {
     model: &'a Model,
-    graph: GraphInfo,
+    graph: &'a GraphInfo,
     workloads: Vec<Workload>,
     options: &'a TuneOptions,
     progress: &'a (dyn Fn(Progress) + Sync),
@@ -68,15 +71,15 @@ struct Tuner<'a> {
 /// Tunes a model on samples (one tensor per input, in graph order). `baseline` is the setting the untuned model has.
 pub fn tune(
     model: &Model,
+    graph: &GraphInfo,
     baseline: Settings,
     samples: &[Vec<Tensor>],
     options: &TuneOptions,
     progress: &(dyn Fn(Progress) + Sync),
     cancel: &CancelToken,
 ) -> Result<Tuned, TuneError> {
-    let graph = model.info();
     let sizes = options.batch_sizes.as_deref();
-    let workloads = workloads(samples, &graph, sizes, options.max_batches_per_batch_size)?;
+    let workloads = workloads(samples, graph, sizes, options.max_batches_per_batch_size)?;
     let tuner = Tuner { model, graph, workloads, options, progress, cancel, start: Instant::now() };
     // On a thread of its own, whose low priority all threads of the race inherit: a tune loads every processor, and the
     // event loop must not wait for it. The winner is built anew by whoever serves it, at normal priority.
@@ -91,7 +94,7 @@ pub fn tune(
 
 impl Tuner<'_> {
     fn run(&self, baseline: Settings, samples: usize) -> Result<Tuned, TuneError> {
-        let sha256 = self.model.fingerprint()?;
+        let sha256 = self.fingerprint()?;
         self.tell("record", &baseline.describe(), (0, 0));
         let mut contenders = vec![Contender::new(baseline)];
         contenders[0].build(self.model, self.cancel).map_err(TuneError::Baseline)?;
@@ -146,6 +149,20 @@ impl Tuner<'_> {
         Ok(Tuned { settings, report })
     }
 
+    fn fingerprint(&self) -> Result<String, TuneError> {
+        let check = || match self.cancel.is_cancelled() {
+            true => Err(std::io::Error::other("cancelled")),
+            false => Ok(()),
+        };
+        let contents = self.model.contents()?;
+        let digests = contents.iter().map(|content| content.digest(&check)).collect::<Result<Vec<_>, _>>();
+        match digests {
+            Ok(digests) => Ok(fingerprint(&contents, &digests)),
+            Err(_) if self.cancel.is_cancelled() => Err(RuntimeError::Cancelled.into()),
+            Err(error) => Err(TuneError::ModelUnreadable(error)),
+        }
+    }
+
     /// Builds and verifies new candidates, then times them against all that are still in the race, until `share` of the
     /// budget is spent.
     fn stage(
@@ -177,7 +194,7 @@ impl Tuner<'_> {
     }
 
     fn deadline(&self, share: f64) -> Instant {
-        self.start + Duration::from_secs_f64(self.options.budget_ms * share / 1e3)
+        self.start + Duration::try_from_secs_f64(self.options.budget_ms * share / 1e3).unwrap_or(LONGEST).min(LONGEST)
     }
 
     fn tell(&self, phase: &'static str, candidate: &str, (index, total): (usize, usize)) {
