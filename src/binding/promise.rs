@@ -1,39 +1,210 @@
+//! Promises that any thread can settle. One threadsafe function serves all of an environment: results collect in a list,
+//! and the event loop is woken once for all that wait there. (`Env::create_deferred` makes a threadsafe function for each
+//! promise, which costs more than a small run.)
+
+use std::{
+    ffi::c_void,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
 use napi::{
-    Env, JsDeferred,
-    bindgen_prelude::{Object, PromiseRaw, ToNapiValue},
+    Env,
+    bindgen_prelude::{PromiseRaw, ToNapiValue},
+    check_status, sys,
 };
 
 use super::to_napi;
 use crate::error::ErrorReport;
 
-type Resolver<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
+/// Makes the value on the JavaScript thread.
+type Resolver = Box<dyn FnOnce(sys::napi_env) -> napi::Result<sys::napi_value> + Send>;
 
-/// The other end of a promise. Settles it exactly once: with an error if it is dropped unsettled, since a promise left
-/// pending would keep the process alive for ever.
-pub struct Settle<T: ToNapiValue + Send + 'static>(Option<JsDeferred<T, Resolver<T>>>);
+struct Completed {
+    deferred: Deferred,
+    result: Result<Resolver, ErrorReport>,
+}
 
-impl<T: ToNapiValue + Send + 'static> Settle<T> {
-    pub fn new<'env>(env: &'env Env) -> napi::Result<(Settle<T>, PromiseRaw<'env, T>)> {
-        let (deferred, promise): (_, Object<'env>) = env.create_deferred::<T, Resolver<T>>()?;
-        let promise = PromiseRaw::new(env.raw(), napi::JsValue::raw(&promise));
-        Ok((Settle(Some(deferred)), promise))
+struct Deferred(sys::napi_deferred);
+
+// SAFETY: other threads only carry it; it is used on the JavaScript thread.
+unsafe impl Send for Deferred {}
+
+/// The results of an environment on their way to it.
+struct Completions {
+    state: Mutex<State>,
+    /// Promises not settled yet; counted on the JavaScript thread alone.
+    pending: AtomicUsize,
+}
+
+struct State {
+    /// Null once the environment is closing: nobody is left to hear of a result.
+    wake: sys::napi_threadsafe_function,
+    completed: Vec<Completed>,
+}
+
+// SAFETY: calling a threadsafe function is its use on any thread; teardown takes it away under the same lock.
+unsafe impl Send for State {}
+
+impl Completions {
+    /// Those of this environment, made on first use.
+    fn of(env: &Env) -> napi::Result<Arc<Completions>> {
+        if let Some(completions) = env.get_instance_data::<Arc<Completions>>()? {
+            return Ok(completions.clone());
+        }
+        let state = Mutex::new(State { wake: ptr::null_mut(), completed: Vec::new() });
+        let completions = Arc::new(Completions { state, pending: AtomicUsize::new(0) });
+        let name = env.create_string("onnxtune")?;
+        let context = Arc::into_raw(completions.clone()).cast_mut().cast::<c_void>();
+        let mut wake = ptr::null_mut();
+        // SAFETY: a live environment, a live string, a place for the answer; the context is freed by `finalize`.
+        check_status!(unsafe {
+            sys::napi_create_threadsafe_function(
+                env.raw(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                napi::JsValue::raw(&name),
+                0,
+                1,
+                context,
+                Some(finalize),
+                context,
+                Some(settle),
+                &mut wake,
+            )
+        })?;
+        // SAFETY: just made. Idle modules keep no process alive; `promise` takes a reference while one is pending.
+        check_status!(unsafe { sys::napi_unref_threadsafe_function(env.raw(), wake) })?;
+        completions.state().wake = wake;
+        let hook = Arc::into_raw(completions.clone()).cast_mut().cast::<c_void>();
+        // SAFETY: hooks run in reverse order, so this one before Node frees the function made above.
+        check_status!(unsafe { sys::napi_add_env_cleanup_hook(env.raw(), Some(close), hook) })?;
+        env.set_instance_data(completions.clone(), (), |_| ())?;
+        // The threads that hold results outlive the environment of a worker, so the code must stay loaded.
+        napi::bindgen_prelude::retain_current_module_for_unload_safety();
+        Ok(completions)
     }
 
-    /// From any thread. The value is turned into JavaScript on the JavaScript thread.
-    pub fn finish(mut self, result: Result<T, impl Into<ErrorReport>>) {
-        let Some(deferred) = self.0.take() else { return };
-        match result {
-            Ok(value) => deferred.resolve(Box::new(move |_| Ok(value))),
-            Err(error) => deferred.reject(to_napi(error)),
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs on the JavaScript thread: settles all promises whose results are there.
+unsafe extern "C" fn settle(env: sys::napi_env, _: sys::napi_value, context: *mut c_void, _: *mut c_void) {
+    if env.is_null() {
+        return;
+    }
+    // SAFETY: the context given at creation, which lives until `finalize`.
+    let completions = unsafe { &*context.cast::<Completions>() };
+    let completed = std::mem::take(&mut completions.state().completed);
+    let count = completed.len();
+    for Completed { deferred, result } in completed {
+        // SAFETY: on the JavaScript thread with a live environment; the deferred is settled here and nowhere else.
+        unsafe { settle_one(env, deferred, result) };
+    }
+    if completions.pending.fetch_sub(count, Ordering::Relaxed) == count {
+        let wake = completions.state().wake;
+        if !wake.is_null() {
+            // SAFETY: not null, so not released.
+            unsafe { sys::napi_unref_threadsafe_function(env, wake) };
         }
     }
 }
 
-impl<T: ToNapiValue + Send + 'static> Drop for Settle<T> {
-    fn drop(&mut self) {
-        if let Some(deferred) = self.0.take() {
-            deferred.reject(to_napi(ErrorReport::new("ERR_INTERNAL", "the call ended without a result")));
+unsafe fn settle_one(env: sys::napi_env, Deferred(deferred): Deferred, result: Result<Resolver, ErrorReport>) {
+    let mut scope = ptr::null_mut();
+    // SAFETY: on the JavaScript thread with a live environment; the scope is closed below.
+    unsafe { sys::napi_open_handle_scope(env, &mut scope) };
+    let value = result.map_err(to_napi).and_then(|resolver| {
+        let made = catch_unwind(AssertUnwindSafe(|| resolver(env)));
+        made.unwrap_or_else(|_| Err(to_napi(ErrorReport::new("ERR_INTERNAL", "a result could not be handed over"))))
+    });
+    // SAFETY: as above; value and error belong to this environment.
+    unsafe {
+        match value {
+            Ok(value) => sys::napi_resolve_deferred(env, deferred, value),
+            Err(error) => sys::napi_reject_deferred(env, deferred, napi::JsError::from(error).into_value(env)),
+        };
+        sys::napi_close_handle_scope(env, scope);
+    }
+}
+
+/// Runs when the environment closes, before Node frees the threadsafe function.
+unsafe extern "C" fn close(completions: *mut c_void) {
+    // SAFETY: the reference that was given to the hook, taken back once.
+    let completions = unsafe { Arc::from_raw(completions.cast::<Completions>()) };
+    let mut state = completions.state();
+    let wake = std::mem::replace(&mut state.wake, ptr::null_mut());
+    let dropped = std::mem::take(&mut state.completed);
+    drop(state);
+    // SAFETY: taken out under the lock, so no other thread will call it.
+    unsafe { sys::napi_release_threadsafe_function(wake, sys::ThreadsafeFunctionReleaseMode::abort) };
+    drop(dropped);
+}
+
+unsafe extern "C" fn finalize(_: sys::napi_env, context: *mut c_void, _: *mut c_void) {
+    // SAFETY: the reference that was given as context, taken back once.
+    drop(unsafe { Arc::from_raw(context.cast::<Completions>()) });
+}
+
+/// The other end of a promise. Settles it exactly once: with an error if it is dropped unsettled, since a promise left
+/// pending would keep the process alive for ever.
+pub struct Settle {
+    completions: Arc<Completions>,
+    deferred: Option<Deferred>,
+}
+
+impl Settle {
+    pub fn new<'env, T>(env: &'env Env) -> napi::Result<(Settle, PromiseRaw<'env, T>)> {
+        let completions = Completions::of(env)?;
+        let (mut deferred, mut promise) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: a live environment and places for the answers.
+        check_status!(unsafe { sys::napi_create_promise(env.raw(), &mut deferred, &mut promise) })?;
+        if completions.pending.fetch_add(1, Ordering::Relaxed) == 0 {
+            let wake = completions.state().wake;
+            // SAFETY: JavaScript is running, so the environment is not closed and the function not released.
+            unsafe { sys::napi_ref_threadsafe_function(env.raw(), wake) };
         }
+        Ok((Settle { completions, deferred: Some(Deferred(deferred)) }, PromiseRaw::new(env.raw(), promise)))
+    }
+
+    /// From any thread. The value is turned into JavaScript on the JavaScript thread.
+    pub fn finish<T: ToNapiValue + Send + 'static>(mut self, result: Result<T, impl Into<ErrorReport>>) {
+        // SAFETY: resolvers are called with the live environment they are given.
+        let resolver = |value| Box::new(move |env| unsafe { T::to_napi_value(env, value) }) as Resolver;
+        self.complete(result.map(resolver).map_err(Into::into));
+    }
+
+    fn complete(&mut self, result: Result<Resolver, ErrorReport>) {
+        let Some(deferred) = self.deferred.take() else { return };
+        let mut state = self.completions.state();
+        if state.wake.is_null() {
+            drop(state);
+            return;
+        }
+        state.completed.push(Completed { deferred, result });
+        if state.completed.len() == 1 {
+            // SAFETY: not null, so not released; teardown waits for the lock.
+            unsafe {
+                sys::napi_call_threadsafe_function(
+                    state.wake,
+                    ptr::null_mut(),
+                    sys::ThreadsafeFunctionCallMode::nonblocking,
+                )
+            };
+        }
+    }
+}
+
+impl Drop for Settle {
+    fn drop(&mut self) {
+        self.complete(Err(ErrorReport::new("ERR_INTERNAL", "the call ended without a result")));
     }
 }
 
@@ -48,13 +219,24 @@ where
     E: Into<ErrorReport>,
 {
     let (settle, promise) = Settle::new(env)?;
-    crate::serve::spawn(name, move || {
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        match result {
-            Ok(result) => settle.finish(result.map_err(Into::into)),
-            Err(_) => settle.finish(Err(ErrorReport::new("ERR_INTERNAL", format!("the {name} thread panicked")))),
+    // Shared, so that the promise can still be told when no thread can be started.
+    let settle = Arc::new(Mutex::new(Some(settle)));
+    let take = |settle: &Mutex<Option<Settle>>| settle.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let started = crate::serve::spawn(name, {
+        let settle = settle.clone();
+        move || {
+            let panicked = |_| Err(ErrorReport::new("ERR_INTERNAL", format!("the {name} thread panicked")));
+            let result =
+                catch_unwind(AssertUnwindSafe(work)).map_or_else(panicked, |result| result.map_err(Into::into));
+            if let Some(settle) = take(&settle) {
+                settle.finish(result);
+            }
         }
-    })
-    .map_err(to_napi)?;
+    });
+    if let Err(error) = started
+        && let Some(settle) = take(&settle)
+    {
+        settle.finish(Err::<T, _>(error));
+    }
     Ok(promise)
 }

@@ -1,7 +1,11 @@
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -44,9 +48,15 @@ struct Job {
     _guard: Option<CancelGuard>,
 }
 
+/// How long a thread that is called often looks for its next job before it sleeps. Waking a thread costs tens of
+/// microseconds, more than a small model's run.
+const LOOK_OUT: Duration = Duration::from_micros(100);
+
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
+    /// Threads that have to be woken for a job.
+    sleeping: usize,
     next_id: u64,
     closed: bool,
     callers: usize,
@@ -57,6 +67,10 @@ struct Shared {
     limit: usize,
     queue: Mutex<Queue>,
     wake: Condvar,
+    /// Jobs waiting; a hint for threads that look out without taking the lock.
+    waiting: AtomicUsize,
+    /// Threads that look out.
+    looking: AtomicUsize,
 }
 
 /// An engine with `callers` threads that take calls from one queue in the order they came.
@@ -69,7 +83,13 @@ pub struct Server {
 impl Server {
     /// Starts the threads. They end after [`Server::close`] or when the server is dropped.
     pub fn start(engine: Arc<dyn Engine>, callers: usize, limit: usize) -> Result<Server, ServeError> {
-        let shared = Arc::new(Shared { limit, queue: Mutex::default(), wake: Condvar::new() });
+        let shared = Arc::new(Shared {
+            limit,
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+            looking: AtomicUsize::new(0),
+        });
         let server = Server { shared, engine: Mutex::new(Some(engine.clone())) };
         for _ in 0..callers {
             let shared = server.shared.clone();
@@ -112,8 +132,12 @@ impl Server {
             ServeError::QueueFull { limit: self.shared.limit }
         } else {
             queue.jobs.push_back(Job { id, request, done: Box::new(done), _guard: guard });
+            self.shared.waiting.store(queue.jobs.len(), Ordering::Release);
+            let wake = queue.sleeping > 0 && queue.jobs.len() > self.shared.looking.load(Ordering::Acquire);
             drop(queue);
-            self.shared.wake.notify_one();
+            if wake {
+                self.shared.wake.notify_one();
+            }
             return;
         };
         drop(queue);
@@ -160,7 +184,8 @@ impl Shared {
     }
 
     fn work(&self, engine: Arc<dyn Engine>) {
-        while let Some(job) = self.next() {
+        let mut eager = false;
+        while let Some(job) = self.next(&mut eager) {
             let Job { request, done, .. } = job;
             let run = || engine.run(&request.inputs, &request.outputs, request.cancel.as_ref());
             let result = catch_unwind(AssertUnwindSafe(run));
@@ -177,18 +202,46 @@ impl Shared {
         last.into_iter().for_each(|when_closed| when_closed());
     }
 
-    /// The next job, waiting for one; none once the server is closed and all are done.
-    fn next(&self) -> Option<Job> {
+    /// The next job, waiting for one; none once the server is closed and all are done. `eager` tells whether calls come
+    /// so close that looking out pays.
+    fn next(&self, eager: &mut bool) -> Option<Job> {
         let mut queue = self.queue();
+        if *eager && queue.jobs.is_empty() && !queue.closed && self.looking.load(Ordering::Acquire) == 0 {
+            drop(queue);
+            *eager = self.look_out();
+            queue = self.queue();
+        }
         loop {
             if let Some(job) = queue.jobs.pop_front() {
+                self.waiting.store(queue.jobs.len(), Ordering::Release);
                 return Some(job);
             }
             if queue.closed {
                 return None;
             }
+            queue.sleeping += 1;
+            let asleep = Instant::now();
             queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.sleeping -= 1;
+            *eager = asleep.elapsed() < LOOK_OUT;
         }
+    }
+
+    /// Whether a job came while looking out. A job that comes at the very end is found under the lock by the caller.
+    fn look_out(&self) -> bool {
+        self.looking.fetch_add(1, Ordering::AcqRel);
+        let start = Instant::now();
+        let found = loop {
+            if self.waiting.load(Ordering::Acquire) > 0 {
+                break true;
+            }
+            if start.elapsed() > LOOK_OUT {
+                break false;
+            }
+            std::hint::spin_loop();
+        };
+        self.looking.fetch_sub(1, Ordering::AcqRel);
+        found
     }
 
     /// Ends a waiting job; a running one is stopped by its engine.
@@ -196,6 +249,7 @@ impl Shared {
         let mut queue = self.queue();
         let Some(index) = queue.jobs.iter().position(|job| job.id == id) else { return };
         let job = queue.jobs.remove(index);
+        self.waiting.store(queue.jobs.len(), Ordering::Release);
         drop(queue);
         if let Some(job) = job {
             (job.done)(Err(RuntimeError::Cancelled.into()));
@@ -212,12 +266,8 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 mod tests {
     use super::*;
     use std::{
-        sync::{
-            atomic::{AtomicUsize, Ordering},
-            mpsc::{self, Receiver},
-        },
+        sync::mpsc::{self, Receiver},
         thread,
-        time::Duration,
     };
 
     /// Takes as many milliseconds as its first input's first dimension says; stops early when cancelled.
