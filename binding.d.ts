@@ -1,12 +1,14 @@
 /* eslint-disable */
-/** What crosses the binding for one tensor: elements in row-major order, or strings. */
-export type NativeData = ArrayBufferView | string[]
-/** One output: a tensor, a sequence, a map, or an absent optional. */
-export type NativeOutput =
-  | [type: string, data: ArrayBufferView | string[], dims: number[]]
-  | ['sequence', NativeOutput[]]
-  | ['map', NativeOutput, NativeOutput]
+/** What crosses the binding for one input: elements in row-major order, strings, or a structure (see `NativeStructure`). */
+export type NativeData = ArrayBufferView | string[] | NativeStructure
+/** A value that is no plain tensor of the declared type. */
+export type NativeStructure =
+  | [type: string, data: ArrayBufferView | string[], dims: readonly number[]]
+  | ['sequence', NativeStructure[]]
+  | ['map', NativeStructure, NativeStructure]
   | null
+/** Flat: `data, rank, dim…` for each output; rank -1 where the data is a `NativeStructure`. */
+export type NativeOutputs = (ArrayBufferView | string[] | NativeStructure | number | undefined)[]
 
 /**
  * Which binding artifact the generated loader actually loaded: `'native'` for
@@ -26,7 +28,7 @@ export declare class Cancel {
 export declare class NativeDataset {
   constructor()
   /** Adds a sample: parallel arrays in the order of the module's inputs. */
-  add(module: NativeModule, data: NativeData[], dims: (readonly number[])[]): void
+  add(module: NativeModule, data: NativeData[], dims: Float64Array): void
 }
 
 /** A loaded model with the threads that serve it, and the report of its tune if it was tuned. */
@@ -37,10 +39,14 @@ export declare class NativeModule {
   get backend(): string
   /** The report of the tune as JSON. */
   get report(): string | null
-  /** Queues a run on parallel arrays of data and dimensions in graph order. */
-  run(data: NativeData[], dims: (readonly number[])[], cancel?: Cancel | undefined | null): Promise<NativeOutput[]>
+  /** Queues a run; see `read_inputs` for the arrays. `outputs` selects by index, `into` holds arrays to write to. */
+  run(data: NativeData[], dims: Float64Array, outputs?: Array<number> | undefined | null, into?: (ArrayBufferView | undefined)[] | null, cancel?: Cancel | undefined | null): Promise<NativeOutputs>
   /** Runs on the calling thread. */
-  runSync(data: NativeData[], dims: (readonly number[])[]): NativeOutput[]
+  runSync(data: NativeData[], dims: Float64Array, outputs?: Array<number> | undefined | null, into?: (ArrayBufferView | undefined)[] | null): NativeOutputs
+  /** Which provider runs how many nodes, as JSON. */
+  placement(): string
+  /** Ends profiling; gives the path of the trace and its summary as JSON, or null where profiling is off. */
+  endProfiling(): Promise<string | null>
   /** Takes no more runs; settles when those that were accepted have ended and the session is freed. */
   dispose(): Promise<void>
   /** Writes a tuned module to one file. */
@@ -54,10 +60,10 @@ export declare function inspect(module: NativeModule, dataset: NativeDataset, op
 export declare function loadCheckpoint(path: string, cancel?: Cancel | undefined | null): Promise<NativeModule>
 
 /** Loads a model; `options` is JSON of the settings given, the rest takes its defaults. */
-export declare function loadModule(path: string | undefined | null, bytes: Uint8Array | null, external: [string, Uint8Array][] | null, options: string, cancel?: Cancel | undefined | null): Promise<NativeModule>
+export declare function loadModule(path: string | undefined | null, bytes: Uint8Array | null, external: [string, Uint8Array][] | null, folder: string | undefined | null, options: string, cancel?: Cancel | undefined | null): Promise<NativeModule>
 
 /** Reads the graph without a session; gives `GraphInfo` as JSON. */
-export declare function readGraph(path?: string | undefined | null, bytes?: Uint8Array | null, external?: [string, Uint8Array][] | null): Promise<string>
+export declare function readGraph(path?: string | undefined | null, bytes?: Uint8Array | null, external?: [string, Uint8Array][] | null, folder?: string | undefined | null): Promise<string>
 
 /** Names the ONNX Runtime library to load. */
 export declare function setRuntime(libraryPath: string): void

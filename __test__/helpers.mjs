@@ -1,7 +1,7 @@
 // What the tests share: where models lie, programs in processes of their own, and checks of errors.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
@@ -43,7 +43,11 @@ export async function runProgram(source, { args = [], env = {}, cwd = root, kill
     const ENTRY = ${JSON.stringify(entry)}
     const generated = (name) => ${JSON.stringify(join(models, 'generated'))} + '/' + name + '.onnx'\n`
   const inherited = Object.entries(process.env).filter(([name]) => !/^(ONNXTUNE_|NODE_)/.test(name))
-  const child = spawn(process.execPath, [...args, '--input-type=module', '--eval', head + source], {
+  // In a file, which every engine runs; not all of them evaluate a module from the command line.
+  const folder = mkdtempSync(join(tmpdir(), 'onnxtune-program-'))
+  const file = join(folder, 'program.mjs')
+  writeFileSync(file, head + source)
+  const child = spawn(process.execPath, [...args, file], {
     cwd,
     env: { ...Object.fromEntries(inherited), ...env },
     stdio: ['ignore', 'pipe', 'pipe']
@@ -57,6 +61,7 @@ export async function runProgram(source, { args = [], env = {}, cwd = root, kill
   }, killAfterMs)
   const [code, signal] = await new Promise((resolve) => child.on('close', (...ended) => resolve(ended)))
   clearTimeout(timer)
+  rmSync(folder, { recursive: true, force: true })
   return { code, signal, timedOut, ...output }
 }
 

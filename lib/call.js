@@ -1,34 +1,45 @@
 'use strict'
 
 const { Cancel } = require('../binding.js')
-const { AbortError, fromNative, typeError } = require('./errors.js')
+const { AbortError, OnnxTuneError, fromNative, typeError } = require('./errors.js')
 
 /**
- * Makes a native call that `signal` can cancel, and gives its result or the public error.
+ * Makes a native call that `signal` and a deadline can cancel, and gives its result or the public error.
  * @template T
  * @param {AbortSignal | undefined} signal
  * @param {(cancel: Cancel | undefined) => Promise<T>} start
+ * @param {number} [timeoutMs]
  * @returns {Promise<T>}
  */
-async function call(signal, start) {
-  if (signal === undefined) {
+async function call(signal, start, timeoutMs) {
+  if (signal === undefined && timeoutMs === undefined) {
     try {
       return await start(undefined)
     } catch (error) {
       throw fromNative(error)
     }
   }
-  checkSignal(signal)
-  if (signal.aborted) throw new AbortError(signal.reason)
+  if (signal !== undefined) checkSignal(signal)
+  if (signal?.aborted) throw new AbortError(signal.reason)
   const cancel = new Cancel()
   const abort = () => cancel.cancel()
-  signal.addEventListener('abort', abort, { once: true })
+  signal?.addEventListener('abort', abort, { once: true })
+  let late = false
+  const timer =
+    timeoutMs &&
+    setTimeout(() => {
+      late = true
+      abort()
+    }, timeoutMs)
   try {
     return await start(cancel)
   } catch (error) {
-    throw fromNative(error, signal)
+    const fault = fromNative(error, signal)
+    if (!late || signal?.aborted || !(fault instanceof AbortError)) throw fault
+    throw new OnnxTuneError(`the call did not end within ${timeoutMs} ms`, { code: 'ERR_TIMEOUT', expected: timeoutMs })
   } finally {
-    signal.removeEventListener('abort', abort)
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
   }
 }
 

@@ -3,7 +3,7 @@
 const { NativeDataset } = require('../binding.js')
 const { checkSignal, unlessAborted } = require('./call.js')
 const { AbortError, OnnxTuneError, typeError } = require('./errors.js')
-const { prepare } = require('./inputs.js')
+const { planInputs, prepare } = require('./inputs.js')
 const { show } = require('./options.js')
 
 /** @typedef {import('../index').Inputs} Inputs */
@@ -21,6 +21,7 @@ async function readDataset(native, inputs, dataset, limit, signal) {
   if (signal !== undefined) checkSignal(signal)
   if (signal?.aborted) throw new AbortError(signal.reason)
   const iterator = iterate(dataset)
+  const plans = planInputs(inputs)
   const samples = new NativeDataset()
   let count = 0
   let open = true
@@ -32,7 +33,7 @@ async function readDataset(native, inputs, dataset, limit, signal) {
       const { done, value } = await unlessAborted(signal, next(iterator))
       open = !done
       if (done) break
-      addSample(samples, native, inputs, value, count++)
+      addSample(samples, native, plans, value, count++)
       // A dataset in memory resolves at once, for ever; others want their turn of the event loop.
       if (performance.now() - last > 5) {
         await new Promise((resolve) => setImmediate(resolve))
@@ -101,11 +102,11 @@ function datasetFault(cause) {
 
 /**
  * @param {NativeDataset} samples @param {import('../binding').NativeModule} native
- * @param {readonly import('../index').ValueInfo[]} inputs @param {Inputs} value @param {number} index
+ * @param {readonly import('./inputs').Plan[]} plans @param {Inputs} value @param {number} index
  */
-function addSample(samples, native, inputs, value, index) {
+function addSample(samples, native, plans, value, index) {
   try {
-    const { data, dims } = prepare(inputs, value, true)
+    const { data, dims } = prepare(plans, value, { items: true })
     samples.add(native, data, dims)
   } catch (error) {
     const fault = /** @type {any} */ (error)

@@ -11,12 +11,12 @@ const { readSource } = require('./source.js')
  */
 async function readGraph(source, options) {
   const { signal, externalData } = checkOptions(options, { signal: any, externalData: any })
-  const { path, bytes, external } = readSource(source, externalData)
+  const { path, bytes, external, folder } = readSource(source, externalData)
   if (signal !== undefined) checkSignal(signal)
   // Reading takes milliseconds, so nothing stops it; who aborts is only kept from waiting.
   const json = await unlessAborted(
     signal,
-    call(undefined, () => binding.readGraph(path, bytes, external))
+    call(undefined, () => binding.readGraph(path, bytes, external, folder))
   )
   return JSON.parse(json)
 }

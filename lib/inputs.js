@@ -3,7 +3,7 @@
 // Brings what the user gave into the form that native code takes: data and dims of each input in graph order. Every
 // fault of an input is found here, before native code, and names the input, what was expected and what came.
 
-const { arrayKind } = require('./dtype.js')
+const { STORAGE, arrayKind } = require('./dtype.js')
 const { typeError } = require('./errors.js')
 const { nearest } = require('./names.js')
 const { show } = require('./options.js')
@@ -11,29 +11,84 @@ const { checkDims, solveDims } = require('./shape.js')
 const { fromNested, fromTypedArray } = require('./values.js')
 
 /** @typedef {import('../index').ValueInfo} ValueInfo */
-/** @typedef {{ data: any[], dims: (readonly number[])[] }} Prepared */
+/** @typedef {{ data: any[], dims: Float64Array }} Prepared */
 
 /**
- * @param {readonly ValueInfo[]} graph the graph's inputs
- * @param {any} inputs by name, by position, or the value of the only input
- * @param {boolean} [items] whether an input may lack its batch dimension
- * @returns {Prepared}
+ * What is known of an input before any value comes.
+ * @typedef {{ info: ValueInfo, array: any, shape: readonly (number | string | null)[] | null, known: number,
+ *   unknown: number }} Plan `known` is the product of the fixed dimensions, `unknown` the number of the others
  */
-function prepare(graph, inputs, items = false) {
-  const values = arrange(graph, inputs)
-  /** @type {Prepared} */
-  const prepared = { data: new Array(graph.length), dims: new Array(graph.length) }
-  for (let index = 0; index < graph.length; index++) {
-    const { data, dims } = prepareOne(graph[index], values[index], items)
-    prepared.data[index] = data
-    prepared.dims[index] = dims
-  }
-  return prepared
+
+/** @param {readonly ValueInfo[]} inputs @returns {Plan[]} */
+function planInputs(inputs) {
+  return inputs.map((info) => {
+    const storage = info.dtype === null ? undefined : STORAGE[info.dtype]
+    const fixed = (info.shape ?? []).filter((dim) => typeof dim === 'number')
+    return {
+      info,
+      // Types that take one entry an element and come as they are; the rest goes the long way.
+      array: storage?.perElement === 1 && info.dtype !== 'float16' ? storage.array : undefined,
+      shape: info.shape,
+      known: fixed.reduce((product, dim) => product * dim, 1),
+      unknown: info.shape === null ? Infinity : info.shape.length - fixed.length
+    }
+  })
 }
 
-/** The values in graph order. @param {readonly ValueInfo[]} graph @param {any} inputs @returns {any[]} */
-function arrange(graph, inputs) {
-  if (isRecord(graph, inputs)) return byName(graph, inputs)
+/** Dimensions of the call under way, flat. Native code reads them before the call returns, so one array serves all. */
+let scratch = new Float64Array(64)
+let used = 0
+
+/** @param {number} value */
+function write(value) {
+  if (used === scratch.length) {
+    const larger = new Float64Array(2 * used)
+    larger.set(scratch)
+    scratch = larger
+  }
+  scratch[used++] = value
+}
+
+/**
+ * @param {readonly Plan[]} plans of the graph's inputs
+ * @param {any} inputs by name, by position, or the value of the only input
+ * @param {{ items?: boolean, ignoreExtra?: boolean }} [options] `items`: an input may lack its batch dimension
+ * @returns {Prepared} to be handed to native code at once
+ */
+function prepare(plans, inputs, { items = false, ignoreExtra = false } = {}) {
+  const values = arrange(plans, inputs, ignoreExtra)
+  const data = new Array(plans.length)
+  used = 0
+  for (let index = 0; index < plans.length; index++) {
+    const plan = plans[index]
+    const value = values[index]
+    data[index] = !items && takes(plan, value) ? value : prepareOne(plan.info, value, items)
+  }
+  return { data, dims: scratch }
+}
+
+/**
+ * The short way for what most calls bring, a typed array of the input's own type whose shape the graph gives; writes its
+ * dims. Anything else goes the long way, which finds the words for what is wrong.
+ * @param {Plan} plan @param {any} value
+ */
+function takes(plan, value) {
+  if (plan.array === undefined || !(value instanceof plan.array) || plan.unknown > 1 || plan.shape === null)
+    return false
+  const solved = value.length / plan.known
+  if (plan.unknown === 0 ? solved !== 1 : !Number.isInteger(solved)) return false
+  write(plan.shape.length)
+  for (const dim of plan.shape) write(typeof dim === 'number' ? dim : solved)
+  return true
+}
+
+/**
+ * The values in graph order.
+ * @param {readonly Plan[]} plans @param {any} inputs @param {boolean} ignoreExtra @returns {any[]}
+ */
+function arrange(plans, inputs, ignoreExtra) {
+  if (isRecord(plans, inputs)) return byName(plans, inputs, ignoreExtra)
+  const graph = plans.map((plan) => plan.info)
   if (Array.isArray(inputs) && isPositional(graph, inputs)) {
     if (inputs.length === graph.length) return inputs
     throw typeError(`${inputs.length} inputs were given by position, but the graph has ${graph.length}`, {
@@ -52,13 +107,13 @@ function arrange(graph, inputs) {
 
 /**
  * Whether it maps names to values, rather than being the value of the only input (`{ data, dims }`, a typed array, …).
- * @param {readonly ValueInfo[]} graph @param {any} inputs
+ * @param {readonly Plan[]} plans @param {any} inputs
  */
-function isRecord(graph, inputs) {
+function isRecord(plans, inputs) {
   if (typeof inputs !== 'object' || inputs === null || Array.isArray(inputs) || ArrayBuffer.isView(inputs)) return false
   if (!isTensorLike(inputs)) return true
   const keys = Object.keys(inputs)
-  return keys.length > 0 && keys.every((key) => graph.some((input) => input.name === key))
+  return keys.length > 0 && keys.every((key) => plans.some((plan) => plan.info.name === key))
 }
 
 /** An array of values, one per input; for the only input, an array of plain values is its content. @param {readonly ValueInfo[]} graph @param {any[]} inputs */
@@ -74,24 +129,23 @@ function isTensorLike(value) {
   return typeof value === 'object' && value !== null && 'data' in value && ('dims' in value || 'shape' in value)
 }
 
-/** @param {readonly ValueInfo[]} graph @param {Record<string, any>} inputs */
-function byName(graph, inputs) {
-  const values = new Array(graph.length)
+/** @param {readonly Plan[]} plans @param {Record<string, any>} inputs @param {boolean} ignoreExtra */
+function byName(plans, inputs, ignoreExtra) {
+  const values = new Array(plans.length)
   let found = 0
-  for (let index = 0; index < graph.length; index++) {
-    const name = graph[index].name
+  for (let index = 0; index < plans.length; index++) {
+    const { name, type } = plans[index].info
     // Own properties only: `constructor` and `__proto__` are names like any other.
-    if (Object.hasOwn(inputs, name) && inputs[name] !== undefined) {
-      values[index] = inputs[name]
-      found++
-    }
+    const value = Object.hasOwn(inputs, name) ? inputs[name] : undefined
+    values[index] = value
+    if (value !== undefined || type.startsWith('optional(')) found++
   }
-  const keys = Object.keys(inputs).filter((key) => inputs[key] !== undefined)
-  if (found === graph.length && keys.length === found) return values
-  throw nameFault(
-    graph.map((input) => input.name),
-    keys
-  )
+  const keys = Object.keys(inputs)
+  if (found === plans.length && keys.length === found) return values
+  const given = keys.filter((key) => inputs[key] !== undefined)
+  const names = plans.map((plan) => plan.info.name)
+  if (found === plans.length && (ignoreExtra || given.every((key) => names.includes(key)))) return values
+  throw nameFault(names, given)
 }
 
 /** @param {string[]} expected @param {string[]} received */
@@ -119,17 +173,26 @@ function nameFault(expected, received) {
   })
 }
 
-/** @param {ValueInfo} info @param {any} value @param {boolean} items @returns {{ data: any, dims: readonly number[] }} */
+/**
+ * The data of any value; writes its dims.
+ * @param {ValueInfo} info @param {any} value @param {boolean} items @returns {any}
+ */
 function prepareOne(info, value, items) {
-  const dtype = info.dtype
-  if (dtype === null) {
-    throw typeError(`input ${show(info.name)} is a ${info.type}, which cannot be given yet`, {
-      code: 'ERR_INPUT_TYPE',
-      input: info.name,
-      expected: info.type,
-      received: kindOf(value)
-    })
+  if (info.dtype === null) {
+    write(-1)
+    return toStructure(info, info.type, value)
   }
+  const { data, dims } = prepareTensor(info, info.dtype, value, items)
+  write(dims.length)
+  for (const dim of dims) write(dim)
+  return data
+}
+
+/**
+ * @param {ValueInfo} info @param {string} dtype @param {any} value @param {boolean} items
+ * @returns {{ data: any, dims: readonly number[] }}
+ */
+function prepareTensor(info, dtype, value, items) {
   if (ArrayBuffer.isView(value)) {
     const data = fromTypedArray(info, dtype, value, undefined)
     return { data, dims: solveDims(info, dtype, data.length, items) }
@@ -143,28 +206,52 @@ function prepareOne(info, value, items) {
     checkDims(info, dims, items, dtype, data.length)
     return { data, dims }
   }
-  if (
-    value === null ||
-    value === undefined ||
-    typeof value === 'function' ||
-    typeof value === 'symbol' ||
-    (typeof value === 'object' && !Array.isArray(value))
-  ) {
-    throw typeError(
-      `input ${show(info.name)} must be a tensor, a typed array, an array or a scalar, not ${kindOf(value)}`,
-      {
-        code: 'ERR_INPUT_TYPE',
-        input: info.name,
-        expected: info.type,
-        received: kindOf(value)
-      }
-    )
-  }
+  if (!Array.isArray(value) && (value === null || !SCALARS.includes(typeof value))) throw kindFault(info, value)
   const { data, dims } = fromNested(info, dtype, value, undefined)
   const flat = Array.isArray(value) && dims.length === 1 && info.shape !== null && info.shape.length !== 1
   if (flat || !Array.isArray(value)) return { data, dims: solveDims(info, dtype, data.length, items) }
   checkDims(info, dims, items, dtype, data.length)
   return { data, dims }
+}
+
+const SCALARS = ['number', 'bigint', 'boolean', 'string']
+
+/**
+ * A sequence (an array), a map (a Map) or an optional (its value, or null) in the form that native code takes.
+ * @param {ValueInfo} info @param {string} type @param {any} value @returns {any}
+ */
+function toStructure(info, type, value) {
+  const [, kind, inner] = /^(\w+)\((.*)\)$/.exec(type) ?? []
+  if (kind === 'optional') return value === null || value === undefined ? null : toStructure(info, inner, value)
+  if (kind === 'sequence' && Array.isArray(value)) {
+    return ['sequence', value.map((part) => toStructure(info, inner, part))]
+  }
+  if (kind === 'map' && value instanceof Map) {
+    const [key, element] = inner.split(',', 2)
+    const tensor = (/** @type {string} */ dtype, /** @type {any[]} */ list) =>
+      toStructure(info, `tensor(${dtype})`, list)
+    return ['map', tensor(key, [...value.keys()]), tensor(element, [...value.values()])]
+  }
+  if (kind === 'tensor' && (STORAGE[inner] !== undefined || inner === 'string')) {
+    const loose = { ...info, dtype: /** @type {any} */ (inner), shape: null }
+    const given = ArrayBuffer.isView(value) ? { data: value, dims: [/** @type {any} */ (value).length] } : value
+    const { data, dims } = SCALARS.includes(typeof given)
+      ? fromNested(loose, inner, given, undefined)
+      : prepareTensor(loose, inner, given, false)
+    return [inner, data, dims]
+  }
+  throw kindFault(info, value)
+}
+
+/** @param {ValueInfo} info @param {any} value */
+function kindFault(info, value) {
+  const takes = info.dtype === null ? `a ${info.type}` : 'a tensor, a typed array, an array or a scalar'
+  return typeError(`input ${show(info.name)} must be ${takes}, not ${kindOf(value)}`, {
+    code: 'ERR_INPUT_TYPE',
+    input: info.name,
+    expected: info.type,
+    received: kindOf(value)
+  })
 }
 
 /** @param {any} value */
@@ -173,4 +260,4 @@ function kindOf(value) {
   return arrayKind(value) ?? (Array.isArray(value) ? 'array' : typeof value)
 }
 
-module.exports = { prepare }
+module.exports = { planInputs, prepare }

@@ -3,21 +3,61 @@
 const binding = require('../binding.js')
 const { call } = require('./call.js')
 const { OnnxTuneError, fromNative } = require('./errors.js')
-const { prepare } = require('./inputs.js')
-const { any, boolean, checkOptions, integer, oneOf } = require('./options.js')
-const { readSource } = require('./source.js')
-const { fromNativeOutput } = require('./tensor.js')
+const { STORAGE } = require('./dtype.js')
+const { planInputs, prepare } = require('./inputs.js')
+const {
+  above,
+  any,
+  arrayOf,
+  boolean,
+  checkOptions,
+  integer,
+  object,
+  oneOf,
+  recordOf,
+  string,
+  wrong
+} = require('./options.js')
+const { bits, readOutputs, wantOutputs } = require('./outputs.js')
+const { readPath, readSource } = require('./source.js')
 
 /** Settings of ONNX Runtime on the CPU, shared with `ONNXRuntimeBackend`. */
 const SETTINGS = {
   threads: integer(1, 1024),
   callers: integer(1, 1024),
   spinning: boolean,
-  graphOptimization: oneOf(['disabled', 'basic', 'extended', 'all'])
+  graphOptimization: oneOf(['disabled', 'basic', 'extended', 'all']),
+  executionMode: oneOf(['sequential', 'parallel']),
+  interOpThreads: integer(1, 1024),
+  flushDenormals: boolean,
+  memoryArena: boolean,
+  memoryPattern: boolean,
+  dimensionOverrides: recordOf(integer(0, Number.MAX_SAFE_INTEGER)),
+  configEntries: recordOf(string)
 }
 
-const LOAD_OPTIONS = { ...SETTINGS, externalData: any, signal: any }
-const RUN_OPTIONS = { signal: any }
+/** How a module is served; no part of what a tune finds. */
+const SERVING = {
+  queueLimit: integer(1),
+  inline: oneOf(['never', 'auto']),
+  optimizedModelPath: any,
+  profiling: any,
+  externalData: any,
+  providers: arrayOf(oneOf(['cpu', 'cuda', 'tensorrt'])),
+  fallback: boolean,
+  signal: any
+}
+
+const RUN_OPTIONS = {
+  signal: any,
+  timeoutMs: above(0),
+  outputs: arrayOf(string),
+  into: object,
+  ignoreExtraInputs: boolean
+}
+const RUN_SYNC_OPTIONS = { outputs: RUN_OPTIONS.outputs, into: object, ignoreExtraInputs: boolean }
+/** Of a run without any. @type {import('../index').RunOptions} */
+const NONE = {}
 
 /** The first releases of Node 20 lack the symbol. @type {typeof Symbol.asyncDispose} */
 const ASYNC_DISPOSE = /** @type {any} */ (Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose'))
@@ -35,6 +75,8 @@ class OnnxModule {
   #backend
   /** @type {Promise<void> | undefined} */
   #disposal
+  #plans
+  #all
 
   /** @param {symbol} key @param {import('../binding').NativeModule} native */
   constructor(key, native) {
@@ -46,16 +88,35 @@ class OnnxModule {
     this.#native = native
     this.#graphInfo = deepFreeze(JSON.parse(native.graphInfo))
     this.#backend = deepFreeze(JSON.parse(native.backend))
+    this.#plans = planInputs(this.#graphInfo.inputs)
+    this.#all = wantOutputs(this.#graphInfo.outputs, undefined, undefined)
   }
 
   /** @param {import('../index').ModelSource} source @param {import('../index').LoadOptions} [options] */
   static async load(source, options) {
-    const { signal, externalData, ...settings } = checkOptions(options, LOAD_OPTIONS)
-    const { path, bytes, external } = readSource(source, externalData)
+    const {
+      signal,
+      externalData,
+      queueLimit,
+      inline,
+      optimizedModelPath,
+      profiling,
+      providers,
+      fallback,
+      ...settings
+    } = checkOptions(options, { ...SETTINGS, ...SERVING })
+    const { path, bytes, external, folder } = readSource(source, externalData)
+    const files = {
+      optimizedModelPath: optionalPath(optimizedModelPath, 'optimizedModelPath'),
+      profilePrefix: profiling === true ? 'onnxtune-profile' : optionalPath(profiling || undefined, 'profiling')
+    }
+    const serving = { queueLimit, inline: inline === 'auto', files, providers, fallback }
     const native = await call(signal, (cancel) =>
-      binding.loadModule(path, bytes, external, JSON.stringify(settings), cancel)
+      binding.loadModule(path, bytes, external, folder, JSON.stringify({ settings, serving }), cancel)
     )
-    return new OnnxModule(FROM_NATIVE, native)
+    const module = new OnnxModule(FROM_NATIVE, native)
+    warnOfFallback(module.backend)
+    return module
   }
 
   get graphInfo() {
@@ -76,23 +137,54 @@ class OnnxModule {
    * @returns {Promise<any>}
    */
   async run(inputs, options) {
-    const { signal } = checkOptions(options, RUN_OPTIONS)
-    // Arguments are read before the first await, so that they count as they are at call time.
-    const { data, dims } = prepare(this.#graphInfo.inputs, inputs)
-    return this.#outputs(await call(signal, (cancel) => this.#native.run(data, dims, cancel)))
+    const { signal, timeoutMs, outputs, into, ignoreExtraInputs } =
+      options === undefined ? NONE : checkOptions(options, RUN_OPTIONS)
+    const wanted = this.#want(outputs, into)
+    const ignoreExtra = ignoreExtraInputs === true
+    // Arguments are read inside the call, before the first await, so that they count as they are at call time.
+    const flat = await call(
+      signal,
+      (cancel) => {
+        const { data, dims } = prepare(this.#plans, inputs, { ignoreExtra })
+        return this.#native.run(data, dims, wanted.indices, bits(wanted.into), cancel)
+      },
+      timeoutMs
+    )
+    return readOutputs(flat, wanted)
   }
 
-  /** @param {import('../index').Inputs} inputs @param {{}} [options] none yet @returns {any} */
+  /**
+   * @param {import('../index').Inputs} inputs @param {import('../index').RunSyncOptions} [options] @returns {any}
+   */
   runSync(inputs, options) {
-    checkOptions(options, {})
-    const { data, dims } = prepare(this.#graphInfo.inputs, inputs)
-    let outputs
+    const { outputs, into, ignoreExtraInputs } = options === undefined ? NONE : checkOptions(options, RUN_SYNC_OPTIONS)
+    const wanted = this.#want(outputs, into)
+    const { data, dims } = prepare(this.#plans, inputs, { ignoreExtra: ignoreExtraInputs === true })
     try {
-      outputs = this.#native.runSync(data, dims)
+      return readOutputs(this.#native.runSync(data, dims, wanted.indices, bits(wanted.into)), wanted)
     } catch (error) {
       throw fromNative(error)
     }
-    return this.#outputs(outputs)
+  }
+
+  /** @param {readonly string[] | undefined} names @param {any} into */
+  #want(names, into) {
+    return names === undefined && into === undefined ? this.#all : wantOutputs(this.#graphInfo.outputs, names, into)
+  }
+
+  /** @param {Record<string, readonly number[]>} [shapes] by input; what is unknown and not given is 1 */
+  async warmup(shapes = {}) {
+    const zeros = this.#graphInfo.inputs.map((info) => zeroInput(info, shapes[info.name]))
+    await this.run(Object.fromEntries(zeros))
+  }
+
+  get placement() {
+    return JSON.parse(this.#native.placement())
+  }
+
+  async endProfiling() {
+    const json = await call(undefined, () => this.#native.endProfiling())
+    return json === null ? null : JSON.parse(json)
   }
 
   async dispose() {
@@ -104,25 +196,41 @@ class OnnxModule {
     await this.dispose()
   }
 
-  /** @param {import('../binding').NativeOutput[]} values */
-  #outputs(values) {
-    /** @type {Record<string, import('../index').OutputValue>} */
-    const outputs = {}
-    this.#graphInfo.outputs.forEach((info, index) => {
-      const value = fromNativeOutput(values[index])
-      // Assignment would set the prototype instead.
-      if (info.name === '__proto__')
-        Object.defineProperty(outputs, info.name, { value, enumerable: true, writable: true, configurable: true })
-      else outputs[info.name] = value
-    })
-    return outputs
-  }
-
   /** For this package. @param {symbol} key */
   native(key) {
     if (key !== FROM_NATIVE) throw new OnnxTuneError('native is internal', { code: 'ERR_CONSTRUCTOR' })
     return this.#native
   }
+}
+
+/** @param {unknown} value @param {string} name */
+function optionalPath(value, name) {
+  if (value === undefined) return undefined
+  const path = readPath(value)
+  if (path === undefined) throw wrong(value, `options.${name}`, 'a path or a file: URL')
+  return path
+}
+
+/** @param {import('../index').ValueInfo} info @param {readonly number[] | undefined} shape @returns {[string, any]} */
+function zeroInput(info, shape) {
+  const dims = shape ?? (info.shape ?? []).map((dim) => (typeof dim === 'number' ? dim : 1))
+  const size = dims.reduce((product, dim) => product * dim, 1)
+  if (info.dtype === 'string') return [info.name, { data: new Array(size).fill(''), dims }]
+  if (info.dtype === null) return [info.name, info.type.startsWith('optional(') ? null : []]
+  const { array, perElement } = STORAGE[info.dtype]
+  return [info.name, { data: new array(Math.ceil(size * perElement)), dims }]
+}
+
+/** Providers whose absence has been told. @type {Set<string>} */
+const warned = new Set()
+
+/** @param {import('../index').BackendInfo} backend */
+function warnOfFallback({ fallback, provider }) {
+  if (fallback === null || warned.has(fallback.requested)) return
+  warned.add(fallback.requested)
+  process.emitWarning(`onnxtune runs on ${provider} instead of ${fallback.requested}: ${fallback.reason}`, {
+    code: 'ONNXTUNE_FALLBACK'
+  })
 }
 
 /** Facts that inputs are checked against must not change. @template T @param {T} value @returns {T} */

@@ -102,6 +102,22 @@ const arrayOf = (check) => (value, name) => {
   value.forEach((element, index) => check(element, `${name}[${index}]`))
 }
 
+/** @type {Check} */
+const string = (value, name) => {
+  if (typeof value !== 'string') throw wrong(value, name, 'a string')
+}
+
+/** @type {Check} */
+const object = (value, name) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrong(value, name, 'an object')
+}
+
+/** An object, each value by its check. @param {Check} check @returns {Check} */
+const recordOf = (check) => (value, name) => {
+  object(value, name)
+  for (const [key, element] of Object.entries(/** @type {any} */ (value))) check(element, `${name}[${show(key)}]`)
+}
+
 /** Anything; `lib/call.js` checks signals. @type {Check} */
 const any = () => {}
 
@@ -115,7 +131,10 @@ module.exports = {
   checkOptions,
   instance,
   integer,
+  object,
   oneOf,
+  recordOf,
   show,
+  string,
   wrong
 }

@@ -5,42 +5,51 @@ const { fileURLToPath } = require('node:url')
 const { typeError } = require('./errors.js')
 const { show, wrong } = require('./options.js')
 
-/** @typedef {{ path: string | undefined, bytes: Uint8Array | null, external: [string, Uint8Array][] | null }} Source */
+/**
+ * @typedef {{ path: string | undefined, bytes: Uint8Array | null, external: [string, Uint8Array][] | null,
+ *   folder: string | undefined }} Source
+ */
 
 /**
  * A model's path or bytes, as native code takes them.
- * @param {unknown} source @param {Record<string, Uint8Array> | undefined} [externalData] @returns {Source}
+ * @param {unknown} source
+ * @param {unknown} [externalData] of a model in memory: its data by location, or the folder that holds them
+ * @returns {Source}
  */
 function readSource(source, externalData) {
   const path = readPath(source)
-  if (externalData !== undefined && (typeof externalData !== 'object' || externalData === null)) {
-    throw wrong(externalData, 'options.externalData', 'an object of Uint8Arrays by location')
-  }
-  const external = externalData === undefined ? null : Object.entries(externalData)
   if (path !== undefined) {
-    if (external !== null) {
-      throw typeError('externalData goes with a model given as bytes; a file finds its own beside it', {
-        code: 'ERR_OPTION',
-        received: 'externalData'
-      })
-    }
-    return { path, bytes: null, external: null }
+    if (externalData === undefined) return { path, bytes: null, external: null, folder: undefined }
+    throw typeError('externalData goes with a model given as bytes; a file finds its own beside it', {
+      code: 'ERR_OPTION',
+      received: 'externalData'
+    })
   }
-  for (const [location, data] of external ?? []) {
-    if (!isBytes(data)) {
-      throw typeError(`externalData[${show(location)}] must be a Uint8Array`, {
-        code: 'ERR_OPTION',
-        expected: 'Uint8Array',
-        received: typeof data
-      })
-    }
+  const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source
+  if (!isBytes(bytes)) {
+    throw typeError(`a model is given by path, file: URL or bytes, not by ${show(source)}`, {
+      code: 'ERR_SOURCE',
+      expected: 'string, URL or Uint8Array',
+      received: source === null ? 'null' : typeof source
+    })
   }
-  if (isBytes(source)) return { path: undefined, bytes: source, external }
-  if (source instanceof ArrayBuffer) return { path: undefined, bytes: new Uint8Array(source), external }
-  throw typeError(`a model is given by path, file: URL or bytes, not by ${show(source)}`, {
-    code: 'ERR_SOURCE',
-    expected: 'string, URL or Uint8Array',
-    received: source === null ? 'null' : typeof source
+  const folder = readPath(externalData)
+  const external = folder === undefined && externalData !== undefined ? readExternal(externalData) : null
+  return { path: undefined, bytes, external, folder }
+}
+
+/** @param {unknown} externalData @returns {[string, Uint8Array][]} */
+function readExternal(externalData) {
+  if (typeof externalData !== 'object' || externalData === null) {
+    throw wrong(externalData, 'options.externalData', 'an object of Uint8Arrays by location, or a folder')
+  }
+  const entries = Object.entries(externalData)
+  const bad = entries.find(([, data]) => !isBytes(data))
+  if (bad === undefined) return entries
+  throw typeError(`externalData[${show(bad[0])}] must be a Uint8Array`, {
+    code: 'ERR_OPTION',
+    expected: 'Uint8Array',
+    received: typeof bad[1]
   })
 }
 

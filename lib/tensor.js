@@ -20,16 +20,23 @@ class Tensor {
    * @param {any} first @param {any} [second] @param {any} [third] @param {any} [trusted]
    */
   constructor(first, second, third, trusted) {
+    if (trusted === TRUSTED) {
+      /** @type {T} */
+      this.type = first
+      /** @type {import('../index').TensorDataMap[T]} */
+      this.data = second
+      /** @type {readonly number[]} */
+      this.dims = third
+      return
+    }
     const [type, data, dims] = /** @type {[T, any, readonly number[] | undefined]} */ (
       typeof first === 'string' ? [first, second, third] : [naturalType(first), first, second]
     )
-    const stored = trusted === TRUSTED ? data : store(type, data)
+    const stored = store(type, data)
     this.type = type
-    /** @type {import('../index').TensorDataMap[T]} */
     this.data = stored
-    /** @type {readonly number[]} */
     this.dims = dims ?? [stored.length / (storedLength(type, 4) / 4)]
-    if (trusted !== TRUSTED) checkLength(type, this.dims, stored.length)
+    checkLength(type, this.dims, stored.length)
   }
 
   /** Number of elements. */
@@ -130,21 +137,28 @@ function checkLength(type, dims, received) {
 }
 
 /**
- * An output as native code gives it.
- * @param {any} value a `NativeOutput` @returns {import('../index').OutputValue}
+ * A tensor of what native code gave.
+ * @param {any} type @param {any} data @param {readonly number[]} dims @returns {import('../index').Tensor}
  */
-function fromNativeOutput(value) {
-  if (value === null) return null
-  const [type, data, dims] = value
-  if (type === 'sequence') return data.map(fromNativeOutput)
-  if (type === 'map') {
-    const keys = data[1]
-    const values = dims[1]
-    return new Map(Array.from(keys, (key, index) => [key, values[index]]))
-  }
-  const half = type === 'float16' && NativeFloat16Array !== undefined
-  const tensor = new Tensor(type, half ? new NativeFloat16Array(data.buffer) : data, dims, TRUSTED)
-  return /** @type {import('../index').Tensor} */ (tensor)
+function trusted(type, data, dims) {
+  const half = type === 'float16' && NativeFloat16Array !== undefined && !(data instanceof NativeFloat16Array)
+  const held = half ? new NativeFloat16Array(data.buffer, data.byteOffset, data.length) : data
+  return /** @type {any} */ (new Tensor(type, held, dims, TRUSTED))
 }
 
-module.exports = { Tensor, fromNativeOutput }
+/**
+ * A value that is no plain tensor of its declared type.
+ * @param {any} structure a `NativeStructure` @returns {import('../index').OutputValue}
+ */
+function fromStructure(structure) {
+  if (structure === null) return null
+  const [type, data, dims] = structure
+  if (type === 'sequence') return data.map(fromStructure)
+  if (type === 'map') {
+    const [keys, values] = [data[1], dims[1]]
+    return new Map(Array.from(keys, (key, index) => [key, values[index]]))
+  }
+  return trusted(type, data, dims)
+}
+
+module.exports = { Tensor, fromStructure, trusted }

@@ -164,6 +164,13 @@ def mlp(sizes=(16, 32, 4), seed=3):
     return g.model("mlp", [value("x", T.FLOAT, ["batch", sizes[0]])], [value("y", T.FLOAT, ["batch", sizes[-1]])])
 
 
+def add_tiny():
+    """One addition of four numbers, for measuring what a call costs."""
+    g = Graph(seed=10)
+    g.op("Add", "x", g.weight("w", (1, 4), 1.0), out="y")
+    return g.model("add", [value("x", T.FLOAT, [1, 4])], [value("y", T.FLOAT, [1, 4])])
+
+
 # --- control flow, types and names ----------------------------------------------------------------------------------
 
 def control_flow():
@@ -362,6 +369,8 @@ MODELS = {
                                  output_name="prob", seed=7),
     "bert6": bert,
     "mlp_tiny": mlp,
+    "mlp128": lambda: mlp((128, 128, 128, 128, 10), seed=11),
+    "add_tiny": add_tiny,
     "mlp_external": mlp_external,
     "wide_external": wide_external,
     "control_flow": control_flow,

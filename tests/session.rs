@@ -4,16 +4,16 @@ mod common;
 
 use std::{sync::Arc, thread};
 
-use common::{as_floats, binary_model, floats, open, use_checkout_runtime};
+use common::{as_floats, binary_model, input, open, use_checkout_runtime};
 use onnxtune::{
-    runtime::{CancelToken, GraphOptimization, RuntimeError, Session, SessionOptions},
+    runtime::{CancelToken, RuntimeError, Session, SessionFiles, SessionOptions},
     tensor::elements,
 };
 
 fn session(op: &str) -> Result<Session, RuntimeError> {
     use_checkout_runtime();
-    let options = SessionOptions { threads: 2, spinning: false, graph_optimization: GraphOptimization::All };
-    Session::new(&open(binary_model(op)), &options, &CancelToken::new())
+    let options = SessionOptions { threads: 2, ..SessionOptions::default() };
+    Session::new(&open(binary_model(op)), &options, &SessionFiles::default(), &CancelToken::new())
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn overlapping_runs_on_one_session_each_get_their_own_result() {
             for round in 0..200 {
                 let value = (index * 1000 + round) as f32;
                 let batch = 1 + index % 3;
-                let input = floats(&[batch, 4], &vec![value; 4 * batch as usize]);
+                let input = input(&[batch, 4], &vec![value; 4 * batch as usize]);
                 let outputs = session.run(&[input], &[0], None).expect("runs");
                 let tensor = outputs[0].as_tensor().expect("a tensor");
                 assert_eq!(elements(tensor.dims()), Some(4 * batch as usize));
@@ -41,7 +41,7 @@ fn overlapping_runs_on_one_session_each_get_their_own_result() {
 fn outputs_outlive_their_session() {
     let outputs = {
         let session = session("Mul").expect("loads");
-        session.run(&[floats(&[1, 4], &[1.0, 2.0, 3.0, 4.0])], &[0], None).expect("runs")
+        session.run(&[input(&[1, 4], &[1.0, 2.0, 3.0, 4.0])], &[0], None).expect("runs")
     };
     assert_eq!(as_floats(&outputs[0]), [1.0, 4.0, 9.0, 16.0]);
 }
@@ -49,11 +49,11 @@ fn outputs_outlive_their_session() {
 #[test]
 fn a_shape_the_graph_refuses_is_an_error_and_the_session_goes_on() {
     let session = session("Add").expect("loads");
-    let wrong = session.run(&[floats(&[2, 3], &[0.0; 6])], &[0], None);
+    let wrong = session.run(&[input(&[2, 3], &[0.0; 6])], &[0], None);
     assert!(matches!(wrong, Err(RuntimeError::Run { .. })), "{wrong:?}");
     assert!(session.run(&[], &[0], None).is_err());
-    assert!(session.run(&[floats(&[1, 4], &[0.0; 4])], &[7], None).is_err());
-    assert!(session.run(&[floats(&[0, 4], &[])], &[0], None).is_ok());
+    assert!(session.run(&[input(&[1, 4], &[0.0; 4])], &[7], None).is_err());
+    assert!(session.run(&[input(&[0, 4], &[])], &[0], None).is_ok());
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn a_cancelled_token_stops_load_and_run() {
     let cancelled = CancelToken::new();
     cancelled.cancel();
     use_checkout_runtime();
-    let options = SessionOptions { threads: 1, spinning: false, graph_optimization: GraphOptimization::All };
-    let load = Session::new(&open(binary_model("Add")), &options, &cancelled);
+    let options = SessionOptions::default();
+    let load = Session::new(&open(binary_model("Add")), &options, &SessionFiles::default(), &cancelled);
     assert!(matches!(load, Err(RuntimeError::Cancelled)));
-    let run = session("Add").expect("loads").run(&[floats(&[1, 4], &[0.0; 4])], &[0], Some(&cancelled));
+    let run = session("Add").expect("loads").run(&[input(&[1, 4], &[0.0; 4])], &[0], Some(&cancelled));
     assert!(matches!(run, Err(RuntimeError::Cancelled)), "{run:?}");
 }

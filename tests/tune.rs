@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{as_floats, binary_model, floats, open, use_checkout_runtime};
+use common::{as_floats, binary_model, floats, input, open, use_checkout_runtime};
 use onnxtune::{
     checkpoint::{self, CheckpointError},
-    runtime::{CancelToken, GraphOptimization, RuntimeError},
+    runtime::{CancelToken, GraphOptimization, RuntimeError, SessionFiles},
     serve::ServeError,
     tensor::Tensor,
     tune::{Limits, Machine, PerformanceValidation, Pins, Settings, Strategy, TuneError, TuneOptions, Tuned, tune},
@@ -43,8 +43,12 @@ fn every_candidate_has_a_reason_and_the_winner_runs() {
     assert!(report.candidates.iter().all(|candidate| !candidate.reason.is_empty()), "{report:#?}");
     assert_eq!(report.candidates[report.winner].settings, tuned.settings);
     assert_eq!(report.workload.batch_sizes, [1, 2]);
-    let engine = tuned.settings.backend.build(&open(binary_model("Add")), &CancelToken::new()).expect("builds");
-    assert_eq!(as_floats(&engine.run(&[floats(&[1, 4], &[3.0; 4])], &[0], None).expect("runs")[0]), [6.0; 4]);
+    let engine = tuned
+        .settings
+        .backend
+        .build(&open(binary_model("Add")), &SessionFiles::default(), &CancelToken::new())
+        .expect("builds");
+    assert_eq!(as_floats(&engine.run(&[input(&[1, 4], &[3.0; 4])], &[0], None).expect("runs")[0]), [6.0; 4]);
 }
 
 #[test]

@@ -3,15 +3,15 @@
 
 mod onnxruntime;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 pub use self::onnxruntime::OnnxRuntimeBackend;
 use crate::{
     graph::Model,
-    runtime::{CancelToken, RuntimeError},
-    tensor::{Tensor, Value},
+    runtime::{CancelToken, Placement, RuntimeError, SessionFiles},
+    tensor::Value,
 };
 
 /// A model ready to run. Runs may overlap.
@@ -19,10 +19,20 @@ pub trait Engine: Send + Sync {
     /// Runs the model on inputs in graph order; gives the outputs asked for by index, in that order.
     fn run(
         &self,
-        inputs: &[Tensor],
+        inputs: &[Value],
         outputs: &[usize],
         cancel: Option<&CancelToken>,
     ) -> Result<Vec<Value>, RuntimeError>;
+
+    /// What really runs the nodes, read back from the runtime; empty where it doesn't tell.
+    fn placement(&self) -> Result<Vec<Placement>, RuntimeError> {
+        Ok(Vec::new())
+    }
+
+    /// Ends profiling and gives the path of the Chrome trace; `None` where it was not on.
+    fn end_profiling(&self) -> Result<Option<PathBuf>, RuntimeError> {
+        Ok(None)
+    }
 }
 
 /// A backend with its settings, as reports and checkpoints keep it.
@@ -35,9 +45,14 @@ pub enum BackendConfig {
 
 impl BackendConfig {
     /// Prepares the model; cancelling the token ends it early.
-    pub fn build(&self, model: &Model, cancel: &CancelToken) -> Result<Arc<dyn Engine>, RuntimeError> {
+    pub fn build(
+        &self,
+        model: &Model,
+        files: &SessionFiles,
+        cancel: &CancelToken,
+    ) -> Result<Arc<dyn Engine>, RuntimeError> {
         match self {
-            BackendConfig::OnnxRuntime(backend) => backend.build(model, cancel),
+            BackendConfig::OnnxRuntime(backend) => backend.build(model, files, cancel),
         }
     }
 }

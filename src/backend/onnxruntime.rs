@@ -1,12 +1,12 @@
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use crate::{
     graph::Model,
-    runtime::{CancelToken, RuntimeError, Session, SessionOptions},
-    tensor::{Tensor, Value},
+    runtime::{CancelToken, Placement, RuntimeError, Session, SessionFiles, SessionOptions},
+    tensor::Value,
 };
 
 /// ONNX Runtime with its CPU execution provider.
@@ -17,18 +17,31 @@ pub struct OnnxRuntimeBackend {
 }
 
 impl OnnxRuntimeBackend {
-    pub(super) fn build(&self, model: &Model, cancel: &CancelToken) -> Result<Arc<dyn Engine>, RuntimeError> {
-        Ok(Arc::new(Session::new(model, &self.session, cancel)?))
+    pub(super) fn build(
+        &self,
+        model: &Model,
+        files: &SessionFiles,
+        cancel: &CancelToken,
+    ) -> Result<Arc<dyn Engine>, RuntimeError> {
+        Ok(Arc::new(Session::new(model, &self.session, files, cancel)?))
     }
 }
 
 impl Engine for Session {
     fn run(
         &self,
-        inputs: &[Tensor],
+        inputs: &[Value],
         outputs: &[usize],
         cancel: Option<&CancelToken>,
     ) -> Result<Vec<Value>, RuntimeError> {
         Session::run(self, inputs, outputs, cancel)
+    }
+
+    fn placement(&self) -> Result<Vec<Placement>, RuntimeError> {
+        Session::placement(self)
+    }
+
+    fn end_profiling(&self) -> Result<Option<PathBuf>, RuntimeError> {
+        Session::end_profiling(self)
     }
 }

@@ -1,11 +1,13 @@
 //! What Node sees: converts and delegates, no logic. JavaScript memory is touched on the JavaScript thread only, inside
 //! the call; everything that takes time runs on a thread of our own and settles a promise.
 
+mod inputs;
 mod module;
+mod outputs;
 mod promise;
 mod runtime;
-mod tensor;
 mod tuning;
+mod view;
 
 use napi_derive::napi;
 

@@ -10,6 +10,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use napi::{
@@ -39,12 +40,16 @@ struct Completions {
     state: Mutex<State>,
     /// Promises not settled yet; counted on the JavaScript thread alone.
     pending: AtomicUsize,
+    /// Results waiting, for the JavaScript thread while it looks out.
+    arrived: AtomicUsize,
 }
 
 struct State {
     /// Null once the environment is closing: nobody is left to hear of a result.
     wake: sys::napi_threadsafe_function,
     completed: Vec<Completed>,
+    /// Whether the JavaScript thread looks out, and so need not be woken.
+    looking: bool,
 }
 
 // SAFETY: calling a threadsafe function is its use on any thread; teardown takes it away under the same lock.
@@ -56,8 +61,9 @@ impl Completions {
         if let Some(completions) = env.get_instance_data::<Arc<Completions>>()? {
             return Ok(completions.clone());
         }
-        let state = Mutex::new(State { wake: ptr::null_mut(), completed: Vec::new() });
-        let completions = Arc::new(Completions { state, pending: AtomicUsize::new(0) });
+        let state = Mutex::new(State { wake: ptr::null_mut(), completed: Vec::new(), looking: false });
+        let counts = || AtomicUsize::new(0);
+        let completions = Arc::new(Completions { state, pending: counts(), arrived: counts() });
         let name = env.create_string("onnxtune")?;
         let context = Arc::into_raw(completions.clone()).cast_mut().cast::<c_void>();
         let mut wake = ptr::null_mut();
@@ -89,6 +95,29 @@ impl Completions {
         Ok(completions)
     }
 
+    /// # Safety
+    /// On the JavaScript thread, with its live environment.
+    unsafe fn settle_arrived(&self, env: sys::napi_env) {
+        let completed = {
+            let mut state = self.state();
+            state.looking = false;
+            self.arrived.store(0, Ordering::Release);
+            std::mem::take(&mut state.completed)
+        };
+        let count = completed.len();
+        for Completed { deferred, result } in completed {
+            // SAFETY: as the caller promises; the deferred is settled here and nowhere else.
+            unsafe { settle_one(env, deferred, result) };
+        }
+        if count > 0 && self.pending.fetch_sub(count, Ordering::Relaxed) == count {
+            let wake = self.state().wake;
+            if !wake.is_null() {
+                // SAFETY: not null, so not released.
+                unsafe { sys::napi_unref_threadsafe_function(env, wake) };
+            }
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that can panic runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -102,19 +131,8 @@ unsafe extern "C" fn settle(env: sys::napi_env, _: sys::napi_value, context: *mu
     }
     // SAFETY: the context given at creation, which lives until `finalize`.
     let completions = unsafe { &*context.cast::<Completions>() };
-    let completed = std::mem::take(&mut completions.state().completed);
-    let count = completed.len();
-    for Completed { deferred, result } in completed {
-        // SAFETY: on the JavaScript thread with a live environment; the deferred is settled here and nowhere else.
-        unsafe { settle_one(env, deferred, result) };
-    }
-    if completions.pending.fetch_sub(count, Ordering::Relaxed) == count {
-        let wake = completions.state().wake;
-        if !wake.is_null() {
-            // SAFETY: not null, so not released.
-            unsafe { sys::napi_unref_threadsafe_function(env, wake) };
-        }
-    }
+    // SAFETY: on the JavaScript thread with a live environment.
+    unsafe { completions.settle_arrived(env) };
 }
 
 unsafe fn settle_one(env: sys::napi_env, Deferred(deferred): Deferred, result: Result<Resolver, ErrorReport>) {
@@ -189,7 +207,8 @@ impl Settle {
             return;
         }
         state.completed.push(Completed { deferred, result });
-        if state.completed.len() == 1 {
+        self.completions.arrived.store(state.completed.len(), Ordering::Release);
+        if state.completed.len() == 1 && !state.looking {
             // SAFETY: not null, so not released; teardown waits for the lock.
             unsafe {
                 sys::napi_call_threadsafe_function(
@@ -205,6 +224,34 @@ impl Settle {
 impl Drop for Settle {
     fn drop(&mut self) {
         self.complete(Err(ErrorReport::new("ERR_INTERNAL", "the call ended without a result")));
+    }
+}
+
+/// Work handed to another thread that is about to end, for which the JavaScript thread waits a moment in the call itself:
+/// waking it afterwards would cost more than the work.
+pub struct LookOut {
+    completions: Arc<Completions>,
+}
+
+impl LookOut {
+    /// Begins before the work of this promise is handed over; `end` has to follow. Only where no other promise is pending.
+    pub fn begin(settle: &Settle) -> Option<LookOut> {
+        let completions = settle.completions.clone();
+        if completions.pending.load(Ordering::Relaxed) > 1 {
+            return None;
+        }
+        completions.state().looking = true;
+        Some(LookOut { completions })
+    }
+
+    /// Waits until a result has arrived, for `limit` at the most, and settles what has.
+    pub fn end(self, env: &Env, limit: Duration) {
+        let start = Instant::now();
+        while self.completions.arrived.load(Ordering::Acquire) == 0 && start.elapsed() < limit {
+            std::hint::spin_loop();
+        }
+        // SAFETY: on the JavaScript thread, inside a call.
+        unsafe { self.completions.settle_arrived(env.raw()) };
     }
 }
 

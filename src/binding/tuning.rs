@@ -9,13 +9,15 @@ use napi_derive::napi;
 
 use super::{
     Cancel, from_json,
-    module::{NativeModule, serve},
+    inputs::read_inputs,
+    module::{NativeModule, Serving, serve},
     promise::on_thread,
-    tensor::{Snapshot, read_inputs},
-    to_json, token,
+    to_json, to_napi, token,
+    view::{RawView, Snapshot},
 };
 use crate::{
-    tensor::Tensor,
+    error::ErrorReport,
+    tensor::{Tensor, Value},
     tune::{self, InspectOptions, TuneOptions},
 };
 
@@ -39,10 +41,15 @@ impl NativeDataset {
         &self,
         module: &NativeModule,
         #[napi(ts_arg_type = "NativeData[]")] data: Object<'env>,
-        #[napi(ts_arg_type = "(readonly number[])[]")] dims: Object<'env>,
+        #[napi(ts_arg_type = "Float64Array")] dims: RawView,
     ) -> napi::Result<()> {
-        // SAFETY: the tensors own copies.
-        let sample = unsafe { read_inputs(&data, &dims, module.dtypes(), Snapshot::Copy) }?;
+        // SAFETY: the values own copies.
+        let sample = unsafe { read_inputs(&data, dims, module.dtypes(), Snapshot::Copy) }?;
+        let tensor = |value| match value {
+            Value::Tensor(tensor) => Ok(tensor),
+            _ => Err(to_napi(ErrorReport::new("ERR_INPUT_TYPE", "only models that take tensors can be measured"))),
+        };
+        let sample = sample.into_iter().map(tensor).collect::<napi::Result<_>>()?;
         self.samples.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
         Ok(())
     }
@@ -84,7 +91,7 @@ pub fn tune<'env>(
         let told = |event| send(&progress, &event);
         let tuned = tune::tune(&served.model, &served.graph, baseline, &samples, &options, &told, &cancel)?;
         let facts = (to_json(&tuned.report)?, tuned.report.model.sha256);
-        serve(Arc::clone(&served.model), tuned.settings, Some(facts), &cancel)
+        serve(Arc::clone(&served.model), tuned.settings, &Serving::default(), Some(facts), &cancel)
     })
 }
 

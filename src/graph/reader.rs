@@ -19,6 +19,8 @@ pub enum ModelSource {
     File(PathBuf),
     /// Bytes, with the data of external tensors by the location that the model names.
     Memory { bytes: Bytes, external: Vec<(String, Bytes)> },
+    /// Bytes, with the folder that holds the external data; its files are mapped.
+    MemoryIn { bytes: Bytes, folder: PathBuf },
 }
 
 /// A model: its bytes, and its messages decoded once. Weights are slices of the bytes.
@@ -47,6 +49,16 @@ impl Model {
             }
             ModelSource::Memory { bytes, external } => {
                 let proto = decode("the model given as bytes", None, &bytes)?;
+                Ok(Model { path: None, bytes, external, proto })
+            }
+            ModelSource::MemoryIn { bytes, folder } => {
+                let proto = decode("the model given as bytes", None, &bytes)?;
+                // As if the model lay in the folder.
+                let (mut files, _) = external::collect(&proto);
+                external::resolve_on_disk(&mut files, &folder.join("model.onnx"));
+                let present = files.into_iter().filter(|file| file.bytes.is_some());
+                let data = |file: ExternalFile| Ok((file.location, map(&file.path.unwrap_or_default())?));
+                let external = present.map(data).collect::<Result<_, GraphError>>()?;
                 Ok(Model { path: None, bytes, external, proto })
             }
         }

@@ -69,6 +69,38 @@ impl Runtime {
         Ok(Runtime { path, version, environment })
     }
 
+    /// Refuses configuration keys that this library doesn't know; it would take them and do nothing.
+    ///
+    /// Known is what the library holds as a string of its own: its keys are constants, and no list of them ages.
+    pub(super) fn check_config_keys<'a>(&self, keys: impl Iterator<Item = &'a String>) -> Result<(), RuntimeError> {
+        let mut keys = keys.peekable();
+        if keys.peek().is_none() {
+            return Ok(());
+        }
+        let library = std::fs::read(&self.path)
+            .map_err(|error| RuntimeError::LibraryInvalid { path: self.path.clone(), reason: error.to_string() })?;
+        let known = |key: &str| memchr::memmem::find(&library, format!("\0{key}\0").as_bytes()).is_some();
+        match keys.find(|key| !key.contains('.') || !known(key)) {
+            Some(key) => Err(RuntimeError::ConfigKey { key: key.clone(), runtime: self.version.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether an execution provider can be used; the error names the library that is missing.
+    pub fn check_provider(&self, provider: &str) -> Result<(), RuntimeError> {
+        if provider == "cpu" {
+            return Ok(());
+        }
+        let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+        let library = self.path.with_file_name(format!("{prefix}onnxruntime_providers_{provider}{suffix}"));
+        let reason = match library.exists() {
+            // The libraries of GPUs are not used yet: saying so is better than running elsewhere.
+            true => "this version of onnxtune runs on the CPU only".to_owned(),
+            false => format!("{} is not there", library.display()),
+        };
+        Err(RuntimeError::Provider { provider: provider.to_owned(), reason })
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

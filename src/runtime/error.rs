@@ -28,6 +28,12 @@ pub enum RuntimeError {
     Operator { operator: String, runtime: String, reason: String },
     #[error("ONNX Runtime cannot load the model: {reason}")]
     Load { reason: String },
+    #[error("ONNX Runtime {runtime} has no configuration entry {key:?}")]
+    ConfigKey { key: String, runtime: String },
+    #[error("the execution provider {provider:?} is not available: {reason}")]
+    Provider { provider: String, reason: String },
+    #[error("the profile {} can't be read: {reason}", .path.display())]
+    Profile { path: PathBuf, reason: String },
     #[error("the run failed: {reason}")]
     Run { reason: String },
     #[error("cancelled")]

@@ -8,10 +8,16 @@ mod cancel;
 mod environment;
 mod error;
 pub mod library;
+mod options;
+mod placement;
+mod profile;
 mod session;
 mod value;
 
 pub use cancel::{CancelGuard, CancelToken};
 pub use environment::{Runtime, disable_telemetry, set_library};
 pub use error::RuntimeError;
-pub use session::{GraphOptimization, Session, SessionOptions};
+pub use options::{ExecutionMode, GraphOptimization, SessionFiles, SessionOptions};
+pub use placement::Placement;
+pub use profile::{OperatorTime, Profile};
+pub use session::Session;

@@ -1,74 +1,70 @@
 use std::{
-    ffi::{CString, c_char},
+    ffi::{CStr, CString, c_char},
+    path::PathBuf,
     ptr,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
 use ort::{
     AsPointer,
-    session::{
-        Session as OrtSession,
-        builder::{GraphOptimizationLevel, SessionBuilder},
-    },
+    session::{Session as OrtSession, builder::SessionBuilder},
     sys,
 };
-use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 
 use super::{
-    CancelToken, Runtime, RuntimeError,
+    CancelToken, Placement, Runtime, RuntimeError, SessionFiles, SessionOptions,
     api::{call, check},
+    options::configure,
+    placement,
     value::OrtValue,
 };
-use crate::{
-    graph::Model,
-    tensor::{Tensor, Value},
-};
-
-/// How ONNX Runtime is to run a model on the CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SessionOptions {
-    /// Threads that work on one operator; the thread that calls run is one of them.
-    pub threads: usize,
-    /// Whether idle threads spin before they sleep. It buys little latency for much CPU time.
-    #[serde(default)]
-    pub spinning: bool,
-    #[serde(default)]
-    pub graph_optimization: GraphOptimization,
-}
-
-/// How far the runtime rewrites the graph before it runs it; each level holds the ones before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum GraphOptimization {
-    Disabled,
-    Basic,
-    Extended,
-    /// Includes layout changes for this processor.
-    #[default]
-    All,
-}
+use crate::{graph::Model, tensor::Value};
 
 /// One loaded model. Runs may overlap: ONNX Runtime's `Run` is thread-safe on the CPU.
 pub struct Session {
     inner: OrtSession,
     memory: MemoryInfo,
-    inputs: Vec<CString>,
-    outputs: Vec<CString>,
+    inputs: Names,
+    outputs: Names,
+    profiling: AtomicBool,
     /// Weights given in memory, which the runtime reads as long as the session lives.
     _external: Vec<Bytes>,
 }
 
+/// Names with the pointers that the C API takes.
+struct Names {
+    pointers: Vec<*const c_char>,
+    names: Vec<CString>,
+}
+
+// SAFETY: the pointers are to the names beside them, which never change.
+unsafe impl Send for Names {}
+// SAFETY: as above.
+unsafe impl Sync for Names {}
+
+/// Enough for most models to run without touching the heap.
+type List<T> = SmallVec<[T; 8]>;
+
 impl Session {
     /// Creates a session; cancelling the token ends it early with [`RuntimeError::Cancelled`].
-    pub fn new(model: &Model, options: &SessionOptions, cancel: &CancelToken) -> Result<Session, RuntimeError> {
+    pub fn new(
+        model: &Model,
+        options: &SessionOptions,
+        files: &SessionFiles,
+        cancel: &CancelToken,
+    ) -> Result<Session, RuntimeError> {
         let runtime = Runtime::get()?;
+        runtime.check_config_keys(options.config_entries.keys())?;
         let failed = |message: &str| match cancel.is_cancelled() {
             true => RuntimeError::Cancelled,
             false => RuntimeError::from_load(message, runtime.version()),
         };
-        let mut builder = configure(runtime, options).map_err(|message| failed(&message))?;
+        let mut builder = configure(runtime, options, files).map_err(|message| failed(&message))?;
         let canceler = builder.canceler();
         let _guard = cancel.on_cancel(move || drop(canceler.cancel()));
         add_external(&mut builder, model).map_err(|message| failed(&message))?;
@@ -77,11 +73,12 @@ impl Session {
             None => builder.commit_from_memory(model.bytes()),
         }
         .map_err(|error| failed(error.message()))?;
-        let name = |name: &str| CString::new(name).map_err(|error| failed(&error.to_string()));
+        let names = |names: Vec<&str>| Names::new(&names).map_err(|message| failed(&message));
         Ok(Session {
-            inputs: inner.inputs().iter().map(|input| name(input.name())).collect::<Result<_, _>>()?,
-            outputs: inner.outputs().iter().map(|output| name(output.name())).collect::<Result<_, _>>()?,
+            inputs: names(inner.inputs().iter().map(|input| input.name()).collect())?,
+            outputs: names(inner.outputs().iter().map(|output| output.name()).collect())?,
             memory: MemoryInfo::cpu().map_err(|message| failed(&message))?,
+            profiling: AtomicBool::new(files.profile_prefix.is_some()),
             _external: model.external().iter().map(|(_, data)| data.clone()).collect(),
             inner,
         })
@@ -90,7 +87,7 @@ impl Session {
     /// Runs the model on inputs in graph order and gives the outputs asked for by index, in that order.
     pub fn run(
         &self,
-        inputs: &[Tensor],
+        inputs: &[Value],
         outputs: &[usize],
         cancel: Option<&CancelToken>,
     ) -> Result<Vec<Value>, RuntimeError> {
@@ -98,20 +95,16 @@ impl Session {
             true => RuntimeError::Cancelled,
             false => RuntimeError::Run { reason },
         };
-        if inputs.len() != self.inputs.len() {
-            return Err(failed(format!("{} inputs given for {}", inputs.len(), self.inputs.len())));
+        if inputs.len() != self.inputs.names.len() {
+            return Err(failed(format!("{} inputs given for {}", inputs.len(), self.inputs.names.len())));
         }
-        let values = inputs
-            .iter()
-            .map(|tensor| OrtValue::borrow(tensor, self.memory.0))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(failed)?;
-        let output_name = |&index: &usize| self.outputs.get(index).map(|name| name.as_ptr());
-        let output_names: Option<Vec<*const c_char>> = outputs.iter().map(output_name).collect();
+        let borrow = |value| OrtValue::borrow(value, self.memory.0);
+        let values = inputs.iter().map(borrow).collect::<Result<List<_>, _>>().map_err(failed)?;
+        let input_values: List<*const sys::OrtValue> = values.iter().map(OrtValue::as_ptr).collect();
+        let output_name = |&index: &usize| self.outputs.pointers.get(index).copied();
+        let output_names: Option<List<*const c_char>> = outputs.iter().map(output_name).collect();
         let output_names = output_names.ok_or_else(|| failed("an output index is out of range".into()))?;
-        let input_names: Vec<*const c_char> = self.inputs.iter().map(|name| name.as_ptr()).collect();
-        let input_values: Vec<*const sys::OrtValue> = values.iter().map(OrtValue::as_ptr).collect();
-        let mut raw = vec![ptr::null_mut(); outputs.len()];
+        let mut raw: List<*mut sys::OrtValue> = smallvec![ptr::null_mut(); outputs.len()];
 
         let options = cancel.map(|_| RunOptions::new().map(Arc::new)).transpose().map_err(failed)?;
         let _guard = cancel.zip(options.clone()).map(|(token, options)| token.on_cancel(move || options.terminate()));
@@ -120,7 +113,7 @@ impl Session {
         let status = call!(Run(
             self.inner.ptr().cast_mut(),
             options.as_ref().map_or(ptr::null(), |options| options.0),
-            input_names.as_ptr(),
+            self.inputs.pointers.as_ptr(),
             input_values.as_ptr(),
             inputs.len(),
             output_names.as_ptr(),
@@ -128,34 +121,46 @@ impl Session {
             raw.as_mut_ptr()
         ));
         // Before the status is looked at, so that nothing leaks when only some outputs were made.
-        let results: Vec<Option<OrtValue>> = raw.into_iter().map(OrtValue::from_raw).collect();
+        let results: List<Option<OrtValue>> = raw.into_iter().map(OrtValue::from_raw).collect();
         status.map_err(failed)?;
-        let name = |index: usize| self.outputs[outputs[index]].to_string_lossy().into_owned();
+        let name = |index: usize| self.outputs.names[outputs[index]].to_string_lossy().into_owned();
         let convert = |(index, value): (usize, Option<OrtValue>)| match value {
             None => Ok(Value::None),
             Some(value) => value.into_value().map_err(|reason| RuntimeError::Output { output: name(index), reason }),
         };
         results.into_iter().enumerate().map(convert).collect()
     }
+
+    /// Ends profiling and gives the path of the Chrome trace; `None` where it is off or has ended.
+    pub fn end_profiling(&self) -> Result<Option<PathBuf>, RuntimeError> {
+        if !self.profiling.swap(false, Ordering::AcqRel) {
+            return Ok(None);
+        }
+        let failed = |reason: String| RuntimeError::Run { reason };
+        let (mut allocator, mut name) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: gives the process-wide default allocator, which is never released.
+        call!(GetAllocatorWithDefaultOptions(&mut allocator)).map_err(failed)?;
+        // SAFETY: a live session and allocator, and a place for the answer.
+        call!(SessionEndProfiling(self.inner.ptr().cast_mut(), allocator, &mut name)).map_err(failed)?;
+        // SAFETY: a NUL-terminated string, which is ours until it is given back to its allocator.
+        let path = PathBuf::from(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned());
+        // SAFETY: made by this allocator just now, freed once.
+        let _ = call!(AllocatorFree(allocator, name.cast()));
+        Ok(Some(path))
+    }
+
+    /// Which provider runs how many nodes of which operators, as the runtime decided.
+    pub fn placement(&self) -> Result<Vec<Placement>, RuntimeError> {
+        placement::read(self.inner.ptr()).map_err(|reason| RuntimeError::Run { reason })
+    }
 }
 
-fn configure(runtime: &Runtime, options: &SessionOptions) -> Result<SessionBuilder, String> {
-    let level = match options.graph_optimization {
-        GraphOptimization::Disabled => GraphOptimizationLevel::Disable,
-        GraphOptimization::Basic => GraphOptimizationLevel::Level1,
-        GraphOptimization::Extended => GraphOptimizationLevel::Level2,
-        GraphOptimization::All => GraphOptimizationLevel::All,
-    };
-    // The builder rides in the crate's errors for reuse; only the message matters here.
-    fn message<T>(error: ort::Error<T>) -> String {
-        error.to_string()
+impl Names {
+    fn new(names: &[&str]) -> Result<Names, String> {
+        let names = names.iter().map(|&name| CString::new(name)).collect::<Result<Vec<_>, _>>();
+        let names = names.map_err(|error| error.to_string())?;
+        Ok(Names { pointers: names.iter().map(|name| name.as_ptr()).collect(), names })
     }
-    let builder = SessionBuilder::new(&runtime.environment).map_err(message)?;
-    let builder = builder.with_intra_threads(options.threads).map_err(message)?;
-    let builder = builder.with_inter_threads(1).map_err(message)?;
-    let builder = builder.with_optimization_level(level).map_err(message)?;
-    let builder = builder.with_intra_op_spinning(options.spinning).map_err(message)?;
-    builder.with_inter_op_spinning(false).map_err(message)
 }
 
 /// Hands over weights that were given in memory for a model whose external files are not on disk.

@@ -1,10 +1,10 @@
-use std::{ffi::c_void, ptr, sync::Arc};
+use std::{ffi::c_void, ptr, slice, sync::Arc};
 
 use bytes::Bytes;
 use ort::sys::{self, ONNXTensorElementDataType as OrtType, ONNXType};
 
 use super::api::{call, check};
-use crate::tensor::{DType, Data, Tensor, Value, elements};
+use crate::tensor::{DType, Data, Dims, Tensor, Value as TensorValue, elements};
 
 /// An owned `OrtValue`.
 pub(super) struct OrtValue(*mut sys::OrtValue);
@@ -48,8 +48,31 @@ impl OrtValue {
         (!value.is_null()).then_some(OrtValue(value))
     }
 
-    /// A value that reads the tensor's own memory; the tensor must outlive it.
-    pub(super) fn borrow(tensor: &Tensor, memory: *const sys::OrtMemoryInfo) -> Result<OrtValue, String> {
+    /// A value that reads the memory of the tensors in `value`, which must outlive it.
+    pub(super) fn borrow(value: &TensorValue, memory: *const sys::OrtMemoryInfo) -> Result<OrtValue, String> {
+        let tensor = |tensor: &Tensor| OrtValue::borrow_tensor(tensor, memory);
+        match value {
+            TensorValue::Tensor(data) => tensor(data),
+            TensorValue::Sequence(parts) => {
+                let parts = parts.iter().map(|part| OrtValue::borrow(part, memory)).collect::<Result<Vec<_>, _>>()?;
+                OrtValue::compose(&parts, ONNXType::ONNX_TYPE_SEQUENCE)
+            }
+            TensorValue::Map { keys, values } => {
+                OrtValue::compose(&[tensor(keys)?, tensor(values)?], ONNXType::ONNX_TYPE_MAP)
+            }
+            TensorValue::None => Err("ONNX Runtime takes no absent optional as an input".into()),
+        }
+    }
+
+    /// A sequence or map that shares the values.
+    fn compose(parts: &[OrtValue], kind: ONNXType) -> Result<OrtValue, String> {
+        let (pointers, mut value): (Vec<_>, _) = (parts.iter().map(OrtValue::as_ptr).collect(), ptr::null_mut());
+        // SAFETY: live values, their number, and a place for the answer.
+        call!(CreateValue(pointers.as_ptr(), pointers.len(), kind, &mut value))?;
+        Ok(OrtValue(value))
+    }
+
+    fn borrow_tensor(tensor: &Tensor, memory: *const sys::OrtMemoryInfo) -> Result<OrtValue, String> {
         match tensor.data() {
             Data::Bytes(bytes) => {
                 let (dims, mut value) = (tensor.dims(), ptr::null_mut());
@@ -70,20 +93,20 @@ impl OrtValue {
         }
     }
 
-    pub(super) fn into_value(self) -> Result<Value, String> {
+    pub(super) fn into_value(self) -> Result<TensorValue, String> {
         let mut kind = ONNXType::ONNX_TYPE_UNKNOWN;
         // SAFETY: a live value and a place for the answer.
         call!(GetValueType(self.0, &mut kind))?;
         match kind {
-            ONNXType::ONNX_TYPE_TENSOR => Ok(Value::Tensor(self.into_tensor()?)),
+            ONNXType::ONNX_TYPE_TENSOR => Ok(TensorValue::Tensor(self.into_tensor()?)),
             ONNXType::ONNX_TYPE_SEQUENCE => {
                 let parts = (0..self.count()?).map(|index| self.part(index)?.into_value());
-                Ok(Value::Sequence(parts.collect::<Result<_, _>>()?))
+                Ok(TensorValue::Sequence(parts.collect::<Result<_, _>>()?))
             }
             ONNXType::ONNX_TYPE_MAP => {
-                Ok(Value::Map { keys: self.part(0)?.into_tensor()?, values: self.part(1)?.into_tensor()? })
+                Ok(TensorValue::Map { keys: self.part(0)?.into_tensor()?, values: self.part(1)?.into_tensor()? })
             }
-            ONNXType::ONNX_TYPE_OPTIONAL => Ok(Value::None),
+            ONNXType::ONNX_TYPE_OPTIONAL => Ok(TensorValue::None),
             _ => Err("neither a tensor, a sequence, a map nor an optional".into()),
         }
     }
@@ -124,26 +147,13 @@ impl OrtValue {
         Tensor::new(dtype, dims, Data::Bytes(bytes)).map_err(|error| error.to_string())
     }
 
-    fn type_and_dims(&self) -> Result<(DType, Vec<i64>), String> {
-        struct Info(*mut sys::OrtTensorTypeAndShapeInfo);
-        impl Drop for Info {
-            fn drop(&mut self) {
-                // SAFETY: given out by the runtime, released once.
-                unsafe { (ort::api().ReleaseTensorTypeAndShapeInfo)(self.0) }
-            }
-        }
-        let mut info = ptr::null_mut();
-        // SAFETY: a live tensor and a place for the answer.
-        call!(GetTensorTypeAndShape(self.0, &mut info))?;
-        let info = Info(info);
-        let (mut element, mut rank) = (OrtType::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED, 0);
-        // SAFETY: a live info and a place for the answer.
-        call!(GetTensorElementType(info.0, &mut element))?;
-        // SAFETY: as above.
-        call!(GetDimensionsCount(info.0, &mut rank))?;
-        let mut dims = vec![0i64; rank];
-        // SAFETY: `dims` has room for `rank` numbers.
-        call!(GetDimensions(info.0, dims.as_mut_ptr(), rank))?;
+    fn type_and_dims(&self) -> Result<(DType, Dims), String> {
+        let mut element = OrtType::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+        let (mut dims, mut rank) = (ptr::null(), 0);
+        // SAFETY: a live tensor and places for the answers; the dimensions belong to the tensor.
+        call!(GetTensorElementTypeAndShapeDataReference(self.0, &mut element, &mut dims, &mut rank))?;
+        // SAFETY: `rank` numbers that live as long as the tensor; null only where there are none.
+        let dims = if rank == 0 { Dims::new() } else { Dims::from_slice(unsafe { slice::from_raw_parts(dims, rank) }) };
         let dtype = from_ort(element).ok_or_else(|| format!("element type {element:?} is unknown here"))?;
         Ok((dtype, dims))
     }

@@ -3,7 +3,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -11,7 +11,7 @@ use std::{
 use crate::{
     backend::Engine,
     runtime::{CancelGuard, CancelToken, RuntimeError},
-    tensor::{Tensor, Value},
+    tensor::Value,
 };
 
 /// Calls that may wait for a free caller before further ones are refused.
@@ -33,7 +33,7 @@ pub enum ServeError {
 
 /// One call: inputs in graph order, the outputs wanted by index, and who may cancel it.
 pub struct Request {
-    pub inputs: Vec<Tensor>,
+    pub inputs: Vec<Value>,
     pub outputs: Arc<[usize]>,
     pub cancel: Option<CancelToken>,
 }
@@ -71,6 +71,8 @@ struct Shared {
     waiting: AtomicUsize,
     /// Threads that look out.
     looking: AtomicUsize,
+    /// Nanoseconds that recent runs took, as a moving average; 0 before the first.
+    cost: AtomicU64,
 }
 
 /// An engine with `callers` threads that take calls from one queue in the order they came.
@@ -89,6 +91,7 @@ impl Server {
             wake: Condvar::new(),
             waiting: AtomicUsize::new(0),
             looking: AtomicUsize::new(0),
+            cost: AtomicU64::new(0),
         });
         let server = Server { shared, engine: Mutex::new(Some(engine.clone())) };
         for _ in 0..callers {
@@ -146,13 +149,27 @@ impl Server {
 
     /// Runs on the calling thread, past the queue.
     pub fn run(&self, request: &Request) -> Result<Vec<Value>, ServeError> {
-        let engine = self.engine().clone().ok_or(ServeError::Closed)?;
-        Ok(engine.run(&request.inputs, &request.outputs, request.cancel.as_ref())?)
+        self.shared.run(self.engine()?.as_ref(), request)
+    }
+
+    /// The engine, for what is no run.
+    pub fn engine(&self) -> Result<Arc<dyn Engine>, ServeError> {
+        self.held_engine().clone().ok_or(ServeError::Closed)
+    }
+
+    /// What recent runs took, as a moving average; none before the first.
+    pub fn cost(&self) -> Option<Duration> {
+        Some(self.shared.cost.load(Ordering::Relaxed)).filter(|&cost| cost > 0).map(Duration::from_nanos)
+    }
+
+    /// Whether a thread is looking out for a call right now, so that one would be taken at once.
+    pub fn is_alert(&self) -> bool {
+        self.shared.looking.load(Ordering::Acquire) > 0
     }
 
     /// Takes no more calls. `when_closed` runs after those that were accepted have ended and the engine is freed.
     pub fn close(&self, when_closed: impl FnOnce() + Send + 'static) {
-        *self.engine() = None;
+        *self.held_engine() = None;
         let mut queue = self.shared.queue();
         queue.closed = true;
         if queue.callers > 0 {
@@ -165,7 +182,7 @@ impl Server {
         }
     }
 
-    fn engine(&self) -> MutexGuard<'_, Option<Arc<dyn Engine>>> {
+    fn held_engine(&self) -> MutexGuard<'_, Option<Arc<dyn Engine>>> {
         // Only ever cloned or replaced under the lock.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,12 +204,7 @@ impl Shared {
         let mut eager = false;
         while let Some(job) = self.next(&mut eager) {
             let Job { request, done, .. } = job;
-            let run = || engine.run(&request.inputs, &request.outputs, request.cancel.as_ref());
-            let result = catch_unwind(AssertUnwindSafe(run));
-            done(match result {
-                Ok(result) => result.map_err(ServeError::Run),
-                Err(panic) => Err(ServeError::Panic(panic_message(panic.as_ref()))),
-            });
+            done(self.run(engine.as_ref(), &request));
         }
         drop(engine);
         let mut queue = self.queue();
@@ -200,6 +212,20 @@ impl Shared {
         let last = if queue.callers == 0 { std::mem::take(&mut queue.when_closed) } else { Vec::new() };
         drop(queue);
         last.into_iter().for_each(|when_closed| when_closed());
+    }
+
+    fn run(&self, engine: &dyn Engine, request: &Request) -> Result<Vec<Value>, ServeError> {
+        let start = Instant::now();
+        let run = || engine.run(&request.inputs, &request.outputs, request.cancel.as_ref());
+        let result = catch_unwind(AssertUnwindSafe(run));
+        let (took, before) = (start.elapsed().as_nanos() as u64, self.cost.load(Ordering::Relaxed));
+        // A rise counts at once: what the cost decides is how long a caller may be held.
+        let cost = if before == 0 || took > 4 * before { took } else { before - before / 8 + took / 8 };
+        self.cost.store(cost.max(1), Ordering::Relaxed);
+        match result {
+            Ok(result) => result.map_err(ServeError::Run),
+            Err(panic) => Err(ServeError::Panic(panic_message(panic.as_ref()))),
+        }
     }
 
     /// The next job, waiting for one; none once the server is closed and all are done. `eager` tells whether calls come
@@ -265,6 +291,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::Tensor;
     use std::{
         sync::mpsc::{self, Receiver},
         thread,
@@ -274,13 +301,9 @@ mod tests {
     struct Sleeper(AtomicUsize);
 
     impl Engine for Sleeper {
-        fn run(
-            &self,
-            inputs: &[Tensor],
-            _: &[usize],
-            cancel: Option<&CancelToken>,
-        ) -> Result<Vec<Value>, RuntimeError> {
-            for _ in 0..inputs[0].dims()[0] {
+        fn run(&self, inputs: &[Value], _: &[usize], cancel: Option<&CancelToken>) -> Result<Vec<Value>, RuntimeError> {
+            let Some(length) = inputs[0].as_tensor() else { return Ok(vec![]) };
+            for _ in 0..length.dims()[0] {
                 if cancel.is_some_and(CancelToken::is_cancelled) {
                     return Err(RuntimeError::Cancelled);
                 }
@@ -294,7 +317,7 @@ mod tests {
     fn request(milliseconds: i64, cancel: Option<CancelToken>) -> Request {
         let data = crate::tensor::Data::Bytes(vec![0u8; milliseconds as usize].into());
         let tensor = Tensor::new(crate::tensor::DType::Uint8, vec![milliseconds], data).expect("a valid tensor");
-        Request { inputs: vec![tensor], outputs: Arc::new([]), cancel }
+        Request { inputs: vec![Value::Tensor(tensor)], outputs: Arc::new([]), cancel }
     }
 
     fn submit(server: &Server, request: Request) -> Receiver<Result<Vec<Value>, ServeError>> {
@@ -353,7 +376,7 @@ mod tests {
     fn a_panicking_engine_fails_its_call_only() {
         struct Panics;
         impl Engine for Panics {
-            fn run(&self, _: &[Tensor], _: &[usize], _: Option<&CancelToken>) -> Result<Vec<Value>, RuntimeError> {
+            fn run(&self, _: &[Value], _: &[usize], _: Option<&CancelToken>) -> Result<Vec<Value>, RuntimeError> {
                 panic!("on purpose")
             }
         }

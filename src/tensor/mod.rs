@@ -4,4 +4,4 @@ mod dtype;
 mod value;
 
 pub use dtype::DType;
-pub use value::{Data, Tensor, TensorError, Value, elements};
+pub use value::{Data, Dims, Tensor, TensorError, Value, elements};

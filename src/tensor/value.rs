@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use super::DType;
 
@@ -26,11 +27,14 @@ impl Value {
     }
 }
 
+/// Dimensions; those of most tensors fit without touching the heap.
+pub type Dims = SmallVec<[i64; 6]>;
+
 /// A dense tensor in row-major order. Cloning shares the data.
 #[derive(Clone, Debug)]
 pub struct Tensor {
     dtype: DType,
-    dims: Vec<i64>,
+    dims: Dims,
     data: Data,
 }
 
@@ -44,9 +48,9 @@ pub enum Data {
 #[derive(Debug, thiserror::Error)]
 pub enum TensorError {
     #[error("a tensor dimension is negative or the shape {dims:?} has more elements than memory can hold")]
-    Shape { dims: Vec<i64> },
+    Shape { dims: Dims },
     #[error("a {dtype} tensor of shape {dims:?} needs {expected} {unit}, but {received} were given")]
-    Length { dtype: DType, dims: Vec<i64>, expected: usize, received: usize, unit: &'static str },
+    Length { dtype: DType, dims: Dims, expected: usize, received: usize, unit: &'static str },
     #[error("{dtype} data cannot be given as {given}")]
     Kind { dtype: DType, given: &'static str },
 }
@@ -58,7 +62,8 @@ pub fn elements(dims: &[i64]) -> Option<usize> {
 
 impl Tensor {
     /// A tensor of exactly the bytes that `dtype` and `dims` call for.
-    pub fn new(dtype: DType, dims: Vec<i64>, data: Data) -> Result<Tensor, TensorError> {
+    pub fn new(dtype: DType, dims: impl Into<Dims>, data: Data) -> Result<Tensor, TensorError> {
+        let dims = dims.into();
         let Some(count) = elements(&dims) else { return Err(TensorError::Shape { dims }) };
         let (expected, received, unit) = match (&data, dtype) {
             (Data::Strings(strings), DType::String) => (count, strings.len(), "strings"),
@@ -85,6 +90,11 @@ impl Tensor {
 
     pub fn data(&self) -> &Data {
         &self.data
+    }
+
+    /// The same data under other dimensions of the same number of elements.
+    pub fn reshaped(&self, dims: impl Into<Dims>) -> Result<Tensor, TensorError> {
+        Tensor::new(self.dtype, dims, self.data.clone())
     }
 
     /// The raw elements; empty for strings.

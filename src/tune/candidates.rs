@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     backend::{BackendConfig, OnnxRuntimeBackend},
-    runtime::{GraphOptimization, SessionOptions},
+    runtime::{ExecutionMode, GraphOptimization, SessionOptions},
     serve::available_threads,
 };
 
@@ -15,7 +17,8 @@ pub struct Settings {
     pub callers: usize,
 }
 
-/// A backend to try. What is given stays as it is; what is left out is the tuner's to choose.
+/// Settings of which some are given. What is left out comes from the settings they are laid over, or is the tuner's to
+/// choose.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pins {
@@ -23,12 +26,25 @@ pub struct Pins {
     pub callers: Option<usize>,
     pub spinning: Option<bool>,
     pub graph_optimization: Option<GraphOptimization>,
+    pub execution_mode: Option<ExecutionMode>,
+    pub inter_op_threads: Option<usize>,
+    pub flush_denormals: Option<bool>,
+    pub memory_arena: Option<bool>,
+    pub memory_pattern: Option<bool>,
+    pub dimension_overrides: Option<BTreeMap<String, i64>>,
+    pub config_entries: Option<BTreeMap<String, String>>,
 }
 
 impl Settings {
     pub fn new(threads: usize, callers: usize, spinning: bool, graph_optimization: GraphOptimization) -> Settings {
-        let session = SessionOptions { threads, spinning, graph_optimization };
+        let session = SessionOptions { threads, spinning, graph_optimization, ..SessionOptions::default() };
         Settings { backend: BackendConfig::OnnxRuntime(OnnxRuntimeBackend { session }), callers }
+    }
+
+    /// What a model runs with when nobody chose: every processor, for one call or for several.
+    pub fn untuned() -> Settings {
+        let cores = available_threads();
+        Settings::new(cores, cores, false, GraphOptimization::All)
     }
 
     /// One line for people: `onnxruntime cpu, 2 threads, 1 caller, graph all`.
@@ -58,24 +74,46 @@ impl Settings {
         let BackendConfig::OnnxRuntime(OnnxRuntimeBackend { session }) = &self.backend;
         session
     }
+
+    /// The same with another use of threads.
+    fn with_threading(&self, threads: usize, callers: usize, spinning: bool) -> Settings {
+        let session = SessionOptions { threads, spinning, ..self.session().clone() };
+        Settings { backend: BackendConfig::OnnxRuntime(OnnxRuntimeBackend { session }), callers }
+    }
+
+    /// The same with another level of graph optimisation.
+    fn with_graph(&self, graph_optimization: GraphOptimization) -> Settings {
+        let session = SessionOptions { graph_optimization, ..self.session().clone() };
+        Settings { backend: BackendConfig::OnnxRuntime(OnnxRuntimeBackend { session }), callers: self.callers }
+    }
 }
 
 impl Pins {
-    /// The one candidate of a strategy that does not search.
-    pub fn alone(&self) -> Settings {
-        let cores = available_threads();
-        Settings::new(
-            self.threads.unwrap_or(cores),
-            self.callers.unwrap_or(cores),
-            self.spinning.unwrap_or(false),
-            self.graph_optimization.unwrap_or_default(),
-        )
+    /// What is given, over `base`.
+    pub fn over(&self, base: &Settings) -> Settings {
+        let given = self.clone();
+        let old = base.session();
+        let session = SessionOptions {
+            threads: given.threads.unwrap_or(old.threads),
+            spinning: given.spinning.unwrap_or(old.spinning),
+            graph_optimization: given.graph_optimization.unwrap_or(old.graph_optimization),
+            execution_mode: given.execution_mode.or(old.execution_mode),
+            inter_op_threads: given.inter_op_threads.or(old.inter_op_threads),
+            flush_denormals: given.flush_denormals.or(old.flush_denormals),
+            memory_arena: given.memory_arena.or(old.memory_arena),
+            memory_pattern: given.memory_pattern.or(old.memory_pattern),
+            dimension_overrides: given.dimension_overrides.unwrap_or_else(|| old.dimension_overrides.clone()),
+            config_entries: given.config_entries.unwrap_or_else(|| old.config_entries.clone()),
+        };
+        let callers = given.callers.unwrap_or(base.callers);
+        Settings { backend: BackendConfig::OnnxRuntime(OnnxRuntimeBackend { session }), callers }
     }
 
     /// First stage of the search: how the machine's threads are spent, simple settings first.
-    pub fn threading(&self) -> Vec<Settings> {
+    pub fn threading(&self, base: &Settings) -> Vec<Settings> {
         let cores = available_threads();
         let steps = |pin: Option<usize>| pin.map_or_else(|| powers_of_two(cores), |value| vec![value]);
+        let over = self.over(base);
         let mut found = Vec::new();
         for spinning in self.spinning.map_or(vec![false, true], |value| vec![value]) {
             for &threads in &steps(self.threads) {
@@ -84,8 +122,7 @@ impl Pins {
                     let pointless = spinning && threads == 1 && self.spinning.is_none();
                     let crowded = threads * callers > 2 * cores && self.threads.is_none() && self.callers.is_none();
                     if !pointless && !crowded {
-                        let level = self.graph_optimization.unwrap_or_default();
-                        found.push(Settings::new(threads, callers, spinning, level));
+                        found.push(over.with_threading(threads, callers, spinning));
                     }
                 }
             }
@@ -95,13 +132,12 @@ impl Pins {
 
     /// Second stage: other levels of graph optimisation for the best threading.
     pub fn graph_levels(&self, best: &Settings) -> Vec<Settings> {
-        if self.graph_optimization.is_some() {
-            return Vec::new();
+        match self.graph_optimization {
+            Some(_) => Vec::new(),
+            None => {
+                [GraphOptimization::Extended, GraphOptimization::Basic].map(|level| best.with_graph(level)).to_vec()
+            }
         }
-        let session = best.session();
-        [GraphOptimization::Extended, GraphOptimization::Basic]
-            .map(|level| Settings::new(session.threads, best.callers, session.spinning, level))
-            .to_vec()
     }
 }
 
@@ -119,9 +155,11 @@ mod tests {
 
     #[test]
     fn pins_hold_and_the_rest_is_searched() {
-        let pins = Pins { threads: Some(1), ..Pins::default() };
-        let found = pins.threading();
+        let base = Settings::untuned();
+        let pins = Pins { threads: Some(1), flush_denormals: Some(true), ..Pins::default() };
+        let found = pins.threading(&base);
         assert!(!found.is_empty() && found.iter().all(|settings| settings.session().threads == 1));
+        assert!(found.iter().all(|settings| settings.session().flush_denormals == Some(true)));
         assert!(found.iter().all(|settings| !settings.session().spinning));
         assert_eq!(pins.graph_levels(&found[0]).len(), 2);
         let all = Pins {
@@ -129,9 +167,19 @@ mod tests {
             callers: Some(5),
             spinning: Some(true),
             graph_optimization: Some(GraphOptimization::Basic),
+            ..Pins::default()
         };
-        assert_eq!(all.threading(), vec![all.alone()]);
-        assert!(all.graph_levels(&all.alone()).is_empty());
+        assert_eq!(all.threading(&base), vec![all.over(&base)]);
+        assert!(all.graph_levels(&base).is_empty());
+    }
+
+    #[test]
+    fn what_the_model_was_loaded_with_is_kept() {
+        let overrides = BTreeMap::from([("batch".to_owned(), 1)]);
+        let loaded =
+            Pins { dimension_overrides: Some(overrides.clone()), ..Pins::default() }.over(&Settings::untuned());
+        let found = Pins::default().threading(&loaded);
+        assert!(found.iter().all(|settings| settings.session().dimension_overrides == overrides));
     }
 
     #[test]

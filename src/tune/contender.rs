@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     graph::Model,
-    runtime::{CancelToken, RuntimeError},
+    runtime::{CancelToken, RuntimeError, SessionFiles},
     serve::{DEFAULT_QUEUE_LIMIT, ServeError, Server},
     tensor::Value,
 };
@@ -59,7 +59,7 @@ impl Contender {
 
     pub fn build(&mut self, model: &Model, cancel: &CancelToken) -> Result<&Server, ServeError> {
         let start = Instant::now();
-        let engine = self.settings.backend.build(model, cancel)?;
+        let engine = self.settings.backend.build(model, &SessionFiles::default(), cancel)?;
         let server = Server::start(engine, self.settings.callers, DEFAULT_QUEUE_LIMIT)?;
         self.build_ms = Some(start.elapsed().as_secs_f64() * 1e3);
         Ok(self.server.insert(server))

@@ -5,12 +5,12 @@ use bytes::{Bytes, BytesMut};
 use super::{TuneError, axes};
 use crate::{
     graph::GraphInfo,
-    tensor::{Data, Tensor},
+    tensor::{Data, Dims, Tensor, Value},
 };
 
 /// One call's inputs, in graph order, and how many items it carries.
 pub struct Batch {
-    pub inputs: Vec<Tensor>,
+    pub inputs: Vec<Value>,
     pub items: usize,
 }
 
@@ -57,8 +57,10 @@ pub fn workloads(
             return Err(TuneError::SamplesAreBatches { extent: whole.extent });
         }
         let largest = samples.iter().map(|sample| sample.extent).max().unwrap_or(1);
-        let batches =
-            samples.into_iter().take(max_batches).map(|sample| Batch { items: sample.extent, inputs: sample.inputs });
+        let batches = samples
+            .into_iter()
+            .take(max_batches)
+            .map(|sample| Batch { items: sample.extent, inputs: values(sample.inputs) });
         return Ok(vec![workload(largest, batches.collect())]);
     }
     let dynamic = batched.contains(&true);
@@ -73,13 +75,17 @@ pub fn workloads(
 }
 
 /// The samples as whole inputs: items get a batch dimension of 1.
-pub fn whole_inputs(samples: &[Vec<Tensor>], graph: &GraphInfo) -> Result<Vec<Vec<Tensor>>, TuneError> {
+pub fn whole_inputs(samples: &[Vec<Tensor>], graph: &GraphInfo) -> Result<Vec<Vec<Value>>, TuneError> {
     if samples.is_empty() {
         return Err(TuneError::EmptyDataset);
     }
     let batched = axes::batched_inputs(graph);
     let whole = |(index, sample): (usize, &Vec<Tensor>)| with_batch_dimension(index, sample, graph, &batched);
-    samples.iter().enumerate().map(|sample| Ok(whole(sample)?.inputs)).collect()
+    samples.iter().enumerate().map(|sample| Ok(values(whole(sample)?.inputs))).collect()
+}
+
+fn values(tensors: Vec<Tensor>) -> Vec<Value> {
+    tensors.into_iter().map(Value::Tensor).collect()
 }
 
 fn with_batch_dimension(
@@ -95,8 +101,7 @@ fn with_batch_dimension(
         let tensor = match tensor.dims().len() {
             given if given == rank => tensor.clone(),
             given if given + 1 == rank && (batched || axes::has_fixed_batch_of_one(input)) => {
-                let dims = [1].into_iter().chain(tensor.dims().iter().copied()).collect();
-                Tensor::new(tensor.dtype(), dims, tensor.data().clone())?
+                tensor.reshaped([1].into_iter().chain(tensor.dims().iter().copied()).collect::<Dims>())?
             }
             received => {
                 return Err(TuneError::SampleRank {
@@ -143,7 +148,7 @@ fn stack(
     for group in &groups {
         for start in (0..group.len()).step_by(size) {
             let items: Vec<&Sample> = group.iter().cycle().skip(start).take(size).copied().collect();
-            batches.push(Batch { inputs: join(&items, graph, batched)?, items: size });
+            batches.push(Batch { inputs: values(join(&items, graph, batched)?), items: size });
         }
     }
     // Spread over the whole dataset rather than its beginning.
@@ -179,7 +184,7 @@ fn concatenate<'a>(tensors: impl Iterator<Item = &'a Tensor> + Clone, count: usi
     let mut all = tensors.clone();
     // `count` is at least 2 here, so there is a first one.
     let Some(first) = all.next() else { return Err(TuneError::EmptyDataset) };
-    let mut dims = first.dims().to_vec();
+    let mut dims = Dims::from_slice(first.dims());
     dims[0] = dims[0].saturating_mul(count as i64);
     let data = match first.data() {
         Data::Bytes(_) => {

@@ -69,7 +69,7 @@ pub fn inspect(
         let results = server.run(&request)?;
         if call >= options.warmup {
             times.push(sent.elapsed().as_secs_f64() * 1e3);
-            add_new(&mut input_types, sample.iter().map(tensor_type).collect());
+            add_new(&mut input_types, sample.iter().map(value_type).collect());
             add_new(&mut output_types, results.iter().map(value_type).collect());
         }
         progress(call + 1);

@@ -16,10 +16,10 @@ pub enum Strategy {
 
 impl Strategy {
     /// Candidates of the first stage, the simplest first.
-    pub fn first(&self) -> Vec<Settings> {
+    pub fn first(&self, baseline: &Settings) -> Vec<Settings> {
         match self {
-            Strategy::OneBackend { backend } => vec![backend.alone()],
-            Strategy::MaxThroughput { backends } => backends.iter().flat_map(Pins::threading).collect(),
+            Strategy::OneBackend { backend } => vec![backend.over(baseline)],
+            Strategy::MaxThroughput { backends } => backends.iter().flat_map(|pins| pins.threading(baseline)).collect(),
         }
     }
 

@@ -113,7 +113,8 @@ impl Tuner<'_> {
             held: 0,
             hopeful: f64::from(self.options.performance_validation == PerformanceValidation::Enabled),
         };
-        self.stage(&mut contenders, self.options.strategy.first(), &references, &mut rounds, 0.5)?;
+        let first = self.options.strategy.first(&contenders[0].settings);
+        self.stage(&mut contenders, first, &references, &mut rounds, 0.5)?;
         let second = self.options.strategy.second(&contenders[leader(&contenders)].settings);
         self.stage(&mut contenders, second, &references, &mut rounds, 1.0)?;
         self.tell("choose", "", (0, 0));

@@ -57,3 +57,8 @@ pub fn as_floats(value: &Value) -> Vec<f32> {
     let bytes = value.as_tensor().expect("a tensor").bytes();
     bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_ne_bytes(*chunk)).collect()
 }
+
+/// [`floats`] as a model takes them.
+pub fn input(dims: &[i64], values: &[f32]) -> Value {
+    Value::Tensor(floats(dims, values))
+}

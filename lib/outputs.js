@@ -1,0 +1,103 @@
+'use strict'
+
+const { STORAGE, arrayKind } = require('./dtype.js')
+const { typeError } = require('./errors.js')
+const { nearest } = require('./names.js')
+const { show } = require('./options.js')
+const { fromStructure, trusted } = require('./tensor.js')
+
+/** @typedef {import('../index').ValueInfo} ValueInfo */
+
+/**
+ * Which outputs a run is to give and where they are to be written.
+ * @typedef {{ infos: readonly ValueInfo[], indices: number[] | undefined, into: any[] | undefined }} Wanted
+ */
+
+/**
+ * @param {readonly ValueInfo[]} graph the graph's outputs
+ * @param {readonly string[] | undefined} names those wanted; all without
+ * @param {Record<string, any> | undefined} into arrays of the caller's by output name
+ * @returns {Wanted}
+ */
+function wantOutputs(graph, names, into) {
+  const indices = names === undefined ? undefined : select(graph, names)
+  const infos = indices === undefined ? graph : indices.map((index) => graph[index])
+  return { infos, indices, into: into === undefined ? undefined : targets(infos, into) }
+}
+
+/** In graph order, each once. @param {readonly ValueInfo[]} graph @param {readonly string[]} names */
+function select(graph, names) {
+  for (const name of names) if (!graph.some((info) => info.name === name)) throw unknownOutput(graph, name)
+  return graph.flatMap((info, index) => (names.includes(info.name) ? [index] : []))
+}
+
+/** @param {readonly ValueInfo[]} infos @param {Record<string, any>} into */
+function targets(infos, into) {
+  for (const name of Object.keys(into)) {
+    if (!infos.some((info) => info.name === name)) throw unknownOutput(infos, name)
+  }
+  return infos.map((info) => {
+    if (!Object.hasOwn(into, info.name)) return undefined
+    const given = into[info.name]
+    const array = ArrayBuffer.isView(given) ? given : given?.data
+    const kind = arrayKind(array)
+    const accepted = info.dtype === null ? [] : (STORAGE[info.dtype]?.accepts ?? [])
+    if (kind !== undefined && accepted.includes(kind)) return array
+    throw typeError(`output ${show(info.name)} is a ${info.type} and cannot be written to ${kind ?? show(given)}`, {
+      code: 'ERR_INTO',
+      output: info.name,
+      expected: accepted,
+      received: kind ?? typeof given
+    })
+  })
+}
+
+/** @param {readonly ValueInfo[]} infos @param {string} name */
+function unknownOutput(infos, name) {
+  const expected = infos.map((info) => info.name)
+  const near = nearest(String(name), expected)
+  return typeError(`there is no output ${show(name)}; expected ${show(expected)}`, {
+    code: 'ERR_OUTPUT_UNKNOWN',
+    output: name,
+    expected,
+    received: name,
+    hint: near === undefined ? undefined : `did you mean ${show(near)}?`
+  })
+}
+
+/** The binding knows no Float16Array; it takes the bits. @param {any[] | undefined} into */
+function bits(into) {
+  return into?.map((array) =>
+    arrayKind(array) === 'Float16Array' ? new Uint16Array(array.buffer, array.byteOffset, array.length) : array
+  )
+}
+
+/**
+ * The outputs of a run by name.
+ * @param {readonly any[]} flat `NativeOutputs` @param {Wanted} wanted
+ */
+function readOutputs(flat, { infos, into }) {
+  /** @type {Record<string, import('../index').OutputValue>} */
+  const outputs = {}
+  let cursor = 0
+  for (let index = 0; index < infos.length; index++) {
+    const { name, dtype } = infos[index]
+    const data = flat[cursor++]
+    const rank = flat[cursor++]
+    let value
+    if (rank < 0) {
+      value = fromStructure(data)
+    } else {
+      value = trusted(dtype, data === undefined ? into?.[index] : data, flat.slice(cursor, cursor + rank))
+      cursor += rank
+    }
+    // Assignment would set the prototype instead.
+    if (name === '__proto__') Object.defineProperty(outputs, name, { value, ...PLAIN })
+    else outputs[name] = value
+  }
+  return outputs
+}
+
+const PLAIN = { enumerable: true, writable: true, configurable: true }
+
+module.exports = { bits, readOutputs, wantOutputs }
