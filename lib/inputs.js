@@ -224,7 +224,7 @@ function toStructure(info, type, value) {
   const [, kind, inner] = /^(\w+)\((.*)\)$/.exec(type) ?? []
   if (kind === 'optional') return value === null || value === undefined ? null : toStructure(info, inner, value)
   if (kind === 'sequence' && Array.isArray(value)) {
-    return ['sequence', value.map((part) => toStructure(info, inner, part))]
+    return ['sequence', Array.from(value, (part) => toStructure(info, inner, part))]
   }
   if (kind === 'map' && value instanceof Map) {
     const [key, element] = inner.split(',', 2)

@@ -50,7 +50,8 @@ const SERVING = {
 
 const RUN_OPTIONS = {
   signal: any,
-  timeoutMs: above(0),
+  // The longest that a timer can wait; it would fire at once for more.
+  timeoutMs: above(0, 2 ** 31 - 1),
   outputs: arrayOf(string),
   into: object,
   ignoreExtraInputs: boolean
@@ -108,7 +109,10 @@ class OnnxModule {
     const { path, bytes, external, folder } = readSource(source, externalData)
     const files = {
       optimizedModelPath: optionalPath(optimizedModelPath, 'optimizedModelPath'),
-      profilePrefix: profiling === true ? 'onnxtune-profile' : optionalPath(profiling || undefined, 'profiling')
+      profilePrefix:
+        profiling === true
+          ? 'onnxtune-profile'
+          : optionalPath(profiling === false ? undefined : profiling, 'profiling', 'a boolean, a path or a file: URL')
     }
     const serving = { queueLimit, inline: inline === 'auto', files, providers, fallback }
     const native = await call(signal, (cancel) =>
@@ -172,16 +176,24 @@ class OnnxModule {
     return names === undefined && into === undefined ? this.#all : wantOutputs(this.#graphInfo.outputs, names, into)
   }
 
-  /** @param {Record<string, readonly number[]>} [shapes] by input; what is unknown and not given is 1 */
-  async warmup(shapes = {}) {
-    const zeros = this.#graphInfo.inputs.map((info) => zeroInput(info, shapes[info.name]))
+  /** @param {Readonly<Record<string, readonly number[]>>} [shapes] by input; what is unknown and not given is 1 */
+  async warmup(shapes) {
+    const { inputs } = this.#graphInfo
+    const given = checkOptions(shapes, Object.fromEntries(inputs.map(({ name }) => [name, dims])), 'shapes')
+    const zeros = inputs.map((info) => zeroInput(info, Object.hasOwn(given, info.name) ? given[info.name] : undefined))
     await this.run(Object.fromEntries(zeros))
   }
 
+  /** @returns {readonly import('../index').Placement[]} */
   get placement() {
-    return JSON.parse(this.#native.placement())
+    try {
+      return JSON.parse(this.#native.placement())
+    } catch (error) {
+      throw fromNative(error)
+    }
   }
 
+  /** @returns {Promise<import('../index').Profile | null>} */
   async endProfiling() {
     const json = await call(undefined, () => this.#native.endProfiling())
     return json === null ? null : JSON.parse(json)
@@ -203,12 +215,18 @@ class OnnxModule {
   }
 }
 
-/** @param {unknown} value @param {string} name */
-function optionalPath(value, name) {
+/** @param {unknown} value @param {string} name @param {string} [expected] */
+function optionalPath(value, name, expected = 'a path or a file: URL') {
   if (value === undefined) return undefined
   const path = readPath(value)
-  if (path === undefined) throw wrong(value, `options.${name}`, 'a path or a file: URL')
+  if (path === undefined) throw wrong(value, `options.${name}`, expected)
   return path
+}
+
+/** @type {import('./options.js').Check} */
+const dims = (value, name) => {
+  const good = Array.isArray(value) && value.every((dim) => Number.isInteger(dim) && dim >= 0)
+  if (!good) throw wrong(value, name, 'an array of non-negative integers')
 }
 
 /** @param {import('../index').ValueInfo} info @param {readonly number[] | undefined} shape @returns {[string, any]} */
@@ -216,7 +234,9 @@ function zeroInput(info, shape) {
   const dims = shape ?? (info.shape ?? []).map((dim) => (typeof dim === 'number' ? dim : 1))
   const size = dims.reduce((product, dim) => product * dim, 1)
   if (info.dtype === 'string') return [info.name, { data: new Array(size).fill(''), dims }]
-  if (info.dtype === null) return [info.name, info.type.startsWith('optional(') ? null : []]
+  if (info.dtype === null) {
+    return [info.name, info.type.startsWith('optional(') ? null : info.type.startsWith('map(') ? new Map() : []]
+  }
   const { array, perElement } = STORAGE[info.dtype]
   return [info.name, { data: new array(Math.ceil(size * perElement)), dims }]
 }

@@ -1,16 +1,16 @@
 'use strict'
 
 /**
- * The known name most like `name`, if any is close enough to be a slip.
+ * The known name most like `name`, if any is close enough to be a slip: fewer edits than half of the longer name has
+ * letters.
  * @param {string} name @param {readonly string[]} known @returns {string | undefined}
  */
 function nearest(name, known) {
-  const limit = Math.max(2, Math.floor(name.length / 2))
   let best
-  let least = limit + 1
+  let least = Infinity
   for (const candidate of known) {
     const edits = distance(name.toLowerCase(), candidate.toLowerCase())
-    if (edits < least) [best, least] = [candidate, edits]
+    if (edits < least && edits < Math.max(name.length, candidate.length) / 2) [best, least] = [candidate, edits]
   }
   return best
 }

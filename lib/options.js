@@ -56,12 +56,14 @@ const integer =
     }
   }
 
-/** A finite number above `low`. @param {number} low @returns {Check} */
-const above = (low) => (value, name) => {
-  if (typeof value !== 'number' || !Number.isFinite(value) || value <= low) {
-    throw wrong(value, name, `a finite number above ${low}`)
+/** A finite number above `low`, up to `high`. @param {number} low @param {number} [high] @returns {Check} */
+const above =
+  (low, high = Infinity) =>
+  (value, name) => {
+    if (typeof value !== 'number' || !Number.isFinite(value) || value <= low || value > high) {
+      throw wrong(value, name, `a finite number above ${low}${high === Infinity ? '' : ` and up to ${high}`}`)
+    }
   }
-}
 
 /** A finite number of `low` or more. @param {number} low @returns {Check} */
 const atLeast = (low) => (value, name) => {

@@ -39,15 +39,17 @@ function targets(infos, into) {
   return infos.map((info) => {
     if (!Object.hasOwn(into, info.name)) return undefined
     const given = into[info.name]
-    const array = ArrayBuffer.isView(given) ? given : given?.data
+    const [array, type] = ArrayBuffer.isView(given) ? [given] : [given?.data, given?.type]
     const kind = arrayKind(array)
     const accepted = info.dtype === null ? [] : (STORAGE[info.dtype]?.accepts ?? [])
-    if (kind !== undefined && accepted.includes(kind)) return array
+    const typed = type === undefined || type === info.dtype
+    if (kind !== undefined && accepted.includes(kind) && typed) return array
+    const received = typed ? (kind ?? typeof given) : type
     throw typeError(`output ${show(info.name)} is a ${info.type} and cannot be written to ${kind ?? show(given)}`, {
       code: 'ERR_INTO',
       output: info.name,
       expected: accepted,
-      received: kind ?? typeof given
+      received
     })
   })
 }

@@ -19,6 +19,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{
     CancelToken, Placement, Runtime, RuntimeError, SessionFiles, SessionOptions,
     api::{call, check},
+    blank::{EmptySequence, WithoutOptionals},
     options::configure,
     placement,
     value::OrtValue,
@@ -31,6 +32,8 @@ pub struct Session {
     memory: MemoryInfo,
     inputs: Names,
     outputs: Names,
+    empty: Vec<EmptySequence>,
+    without_optionals: Option<WithoutOptionals>,
     profiling: AtomicBool,
     /// Weights given in memory, which the runtime reads as long as the session lives.
     _external: Vec<Bytes>,
@@ -75,6 +78,8 @@ impl Session {
         .map_err(|error| failed(error.message()))?;
         let names = |names: Vec<&str>| Names::new(&names).map_err(|message| failed(&message));
         Ok(Session {
+            empty: inner.inputs().iter().map(|input| EmptySequence::new(model, input.name())).collect(),
+            without_optionals: WithoutOptionals::new(model, options),
             inputs: names(inner.inputs().iter().map(|input| input.name()).collect())?,
             outputs: names(inner.outputs().iter().map(|output| output.name()).collect())?,
             memory: MemoryInfo::cpu().map_err(|message| failed(&message))?,
@@ -91,16 +96,49 @@ impl Session {
         outputs: &[usize],
         cancel: Option<&CancelToken>,
     ) -> Result<Vec<Value>, RuntimeError> {
+        let results = self.run_raw(inputs, outputs, cancel)?;
+        let name = |index: usize| self.outputs.names[outputs[index]].to_string_lossy().into_owned();
+        let convert = |(index, value): (usize, Option<OrtValue>)| match value {
+            None => Ok(Value::None),
+            Some(value) => value.into_value().map_err(|reason| RuntimeError::Output { output: name(index), reason }),
+        };
+        results.into_iter().enumerate().map(convert).collect()
+    }
+
+    /// [`Session::run`] with the runtime's own values.
+    pub(super) fn run_raw(
+        &self,
+        inputs: &[Value],
+        outputs: &[usize],
+        cancel: Option<&CancelToken>,
+    ) -> Result<List<Option<OrtValue>>, RuntimeError> {
         let failed = |reason: String| match cancel.is_some_and(CancelToken::is_cancelled) {
             true => RuntimeError::Cancelled,
             false => RuntimeError::Run { reason },
         };
+        if let Some(variants) = &self.without_optionals
+            && inputs.iter().any(Value::is_none)
+        {
+            let absent =
+                |(value, name): (&Value, &CString)| value.is_none().then(|| name.to_string_lossy().into_owned());
+            let absent = inputs.iter().zip(&self.inputs.names).filter_map(absent).collect();
+            let given: Vec<Value> = inputs.iter().filter(|value| !value.is_none()).cloned().collect();
+            return variants.session(absent)?.run_raw(&given, outputs, cancel);
+        }
         if inputs.len() != self.inputs.names.len() {
             return Err(failed(format!("{} inputs given for {}", inputs.len(), self.inputs.names.len())));
         }
-        let borrow = |value| OrtValue::borrow(value, self.memory.0);
-        let values = inputs.iter().map(borrow).collect::<Result<List<_>, _>>().map_err(failed)?;
-        let input_values: List<*const sys::OrtValue> = values.iter().map(OrtValue::as_ptr).collect();
+        let mut owned: List<OrtValue> = SmallVec::with_capacity(inputs.len());
+        let mut input_values: List<*const sys::OrtValue> = SmallVec::with_capacity(inputs.len());
+        for (value, empty) in inputs.iter().zip(&self.empty) {
+            if value.is_empty_sequence() {
+                input_values.push(empty.get().map_err(failed)?.as_ptr());
+            } else {
+                let value = OrtValue::borrow(value, self.memory.0).map_err(failed)?;
+                input_values.push(value.as_ptr());
+                owned.push(value);
+            }
+        }
         let output_name = |&index: &usize| self.outputs.pointers.get(index).copied();
         let output_names: Option<List<*const c_char>> = outputs.iter().map(output_name).collect();
         let output_names = output_names.ok_or_else(|| failed("an output index is out of range".into()))?;
@@ -121,14 +159,9 @@ impl Session {
             raw.as_mut_ptr()
         ));
         // Before the status is looked at, so that nothing leaks when only some outputs were made.
-        let results: List<Option<OrtValue>> = raw.into_iter().map(OrtValue::from_raw).collect();
+        let results = raw.into_iter().map(OrtValue::from_raw).collect();
         status.map_err(failed)?;
-        let name = |index: usize| self.outputs.names[outputs[index]].to_string_lossy().into_owned();
-        let convert = |(index, value): (usize, Option<OrtValue>)| match value {
-            None => Ok(Value::None),
-            Some(value) => value.into_value().map_err(|reason| RuntimeError::Output { output: name(index), reason }),
-        };
-        results.into_iter().enumerate().map(convert).collect()
+        Ok(results)
     }
 
     /// Ends profiling and gives the path of the Chrome trace; `None` where it is off or has ended.

@@ -60,7 +60,7 @@ impl OrtValue {
             TensorValue::Map { keys, values } => {
                 OrtValue::compose(&[tensor(keys)?, tensor(values)?], ONNXType::ONNX_TYPE_MAP)
             }
-            TensorValue::None => Err("ONNX Runtime takes no absent optional as an input".into()),
+            TensorValue::None => Err("an absent optional has no place inside another value".into()),
         }
     }
 

@@ -18,6 +18,14 @@ pub enum Value {
 }
 
 impl Value {
+    pub fn is_none(&self) -> bool {
+        matches!(self, Value::None)
+    }
+
+    pub fn is_empty_sequence(&self) -> bool {
+        matches!(self, Value::Sequence(parts) if parts.is_empty())
+    }
+
     /// The tensor, if this is one.
     pub fn as_tensor(&self) -> Option<&Tensor> {
         match self {
