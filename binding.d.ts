@@ -65,6 +65,9 @@ export declare function loadModule(path: string | undefined | null, bytes: Uint8
 /** Reads the graph without a session; gives `GraphInfo` as JSON. */
 export declare function readGraph(path?: string | undefined | null, bytes?: Uint8Array | null, external?: [string, Uint8Array][] | null, folder?: string | undefined | null): Promise<string>
 
+/** Sends log lines of this level and above to a callback, as JSON; none ends it. */
+export declare function setLogger(level: string, callback?: ((line: string) => void) | null): void
+
 /** Names the ONNX Runtime library to load. */
 export declare function setRuntime(libraryPath: string): void
 

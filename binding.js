@@ -785,6 +785,7 @@ module.exports.inspect = nativeBinding.inspect
 module.exports.loadCheckpoint = nativeBinding.loadCheckpoint
 module.exports.loadModule = nativeBinding.loadModule
 module.exports.readGraph = nativeBinding.readGraph
+module.exports.setLogger = nativeBinding.setLogger
 module.exports.setRuntime = nativeBinding.setRuntime
 module.exports.tune = nativeBinding.tune
 module.exports.versions = nativeBinding.versions

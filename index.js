@@ -3,6 +3,7 @@
 const { AbortError, OnnxTuneError } = require('./lib/errors.js')
 const { readGraph } = require('./lib/graph.js')
 const { InspectReport, inspect } = require('./lib/inspect.js')
+const { setLogger } = require('./lib/logger.js')
 const { OnnxModule } = require('./lib/module.js')
 const { TuneReport } = require('./lib/report.js')
 const { setRuntime, versions } = require('./lib/runtime.js')
@@ -24,6 +25,7 @@ module.exports = {
   TunedModule,
   inspect,
   readGraph,
+  setLogger,
   setRuntime,
   tune,
   versions

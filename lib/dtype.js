@@ -65,9 +65,17 @@ function arrayKind(value) {
   return ArrayBuffer.isView(value) ? tagOf.call(value) : undefined
 }
 
+/**
+ * The bits of a `Float16Array`, in the same memory; none of one whose buffer was given away, which no view can be made of.
+ * @param {any} array
+ */
+function halfBits({ buffer, byteOffset, length }) {
+  return length === 0 ? new Uint16Array(0) : new Uint16Array(buffer, byteOffset, length)
+}
+
 /** Entries of the typed array (strings: of the array) that a tensor of `count` elements has. @param {string} dtype @param {number} count */
 function storedLength(dtype, count) {
   return dtype === 'string' ? count : Math.ceil(count * STORAGE[dtype].perElement)
 }
 
-module.exports = { NATURAL, STORAGE, NativeFloat16Array, arrayKind, storedLength }
+module.exports = { NATURAL, STORAGE, NativeFloat16Array, arrayKind, halfBits, storedLength }

@@ -76,6 +76,8 @@ class OnnxModule {
   #backend
   /** @type {Promise<void> | undefined} */
   #disposal
+  /** As the session takes them, which may be narrower than the graph says. */
+  #inputs
   #plans
   #all
 
@@ -89,7 +91,9 @@ class OnnxModule {
     this.#native = native
     this.#graphInfo = deepFreeze(JSON.parse(native.graphInfo))
     this.#backend = deepFreeze(JSON.parse(native.backend))
-    this.#plans = planInputs(this.#graphInfo.inputs)
+    const { dimensionOverrides } = this.#backend.settings.backend
+    this.#inputs = this.#graphInfo.inputs.map((info) => withLengths(info, dimensionOverrides ?? {}))
+    this.#plans = planInputs(this.#inputs)
     this.#all = wantOutputs(this.#graphInfo.outputs, undefined, undefined)
   }
 
@@ -178,9 +182,10 @@ class OnnxModule {
 
   /** @param {Readonly<Record<string, readonly number[]>>} [shapes] by input; what is unknown and not given is 1 */
   async warmup(shapes) {
-    const { inputs } = this.#graphInfo
-    const given = checkOptions(shapes, Object.fromEntries(inputs.map(({ name }) => [name, dims])), 'shapes')
-    const zeros = inputs.map((info) => zeroInput(info, Object.hasOwn(given, info.name) ? given[info.name] : undefined))
+    const given = checkOptions(shapes, Object.fromEntries(this.#inputs.map(({ name }) => [name, lengths])), 'shapes')
+    const zeros = this.#inputs.map((info) =>
+      zeroInput(info, Object.hasOwn(given, info.name) ? given[info.name] : undefined)
+    )
     await this.run(Object.fromEntries(zeros))
   }
 
@@ -223,8 +228,20 @@ function optionalPath(value, name, expected = 'a path or a file: URL') {
   return path
 }
 
+/**
+ * With the lengths that its symbolic dimensions were loaded with.
+ * @param {import('../index').ValueInfo} info @param {Readonly<Record<string, number>>} overrides
+ * @returns {import('../index').ValueInfo}
+ */
+function withLengths(info, overrides) {
+  if (info.shape === null) return info
+  const fix = (/** @type {import('../index').Dim} */ dim) =>
+    typeof dim === 'string' && Object.hasOwn(overrides, dim) ? overrides[dim] : dim
+  return { ...info, shape: info.shape.map(fix) }
+}
+
 /** @type {import('./options.js').Check} */
-const dims = (value, name) => {
+const lengths = (value, name) => {
   const good = Array.isArray(value) && value.every((dim) => Number.isInteger(dim) && dim >= 0)
   if (!good) throw wrong(value, name, 'an array of non-negative integers')
 }

@@ -1,6 +1,6 @@
 'use strict'
 
-const { STORAGE, arrayKind } = require('./dtype.js')
+const { STORAGE, arrayKind, halfBits } = require('./dtype.js')
 const { typeError } = require('./errors.js')
 const { nearest } = require('./names.js')
 const { show } = require('./options.js')
@@ -44,12 +44,12 @@ function targets(infos, into) {
     const accepted = info.dtype === null ? [] : (STORAGE[info.dtype]?.accepts ?? [])
     const typed = type === undefined || type === info.dtype
     if (kind !== undefined && accepted.includes(kind) && typed) return array
-    const received = typed ? (kind ?? typeof given) : type
-    throw typeError(`output ${show(info.name)} is a ${info.type} and cannot be written to ${kind ?? show(given)}`, {
+    const target = typed ? (kind ?? show(given)) : `a ${type} tensor`
+    throw typeError(`output ${show(info.name)} is a ${info.type} and cannot be written to ${target}`, {
       code: 'ERR_INTO',
       output: info.name,
       expected: accepted,
-      received
+      received: typed ? (kind ?? typeof given) : type
     })
   })
 }
@@ -69,9 +69,7 @@ function unknownOutput(infos, name) {
 
 /** The binding knows no Float16Array; it takes the bits. @param {any[] | undefined} into */
 function bits(into) {
-  return into?.map((array) =>
-    arrayKind(array) === 'Float16Array' ? new Uint16Array(array.buffer, array.byteOffset, array.length) : array
-  )
+  return into?.map((array) => (arrayKind(array) === 'Float16Array' ? halfBits(array) : array))
 }
 
 /**

@@ -1,6 +1,6 @@
 'use strict'
 
-const { NATURAL, STORAGE, arrayKind, storedLength } = require('./dtype.js')
+const { NATURAL, STORAGE, arrayKind, halfBits, storedLength } = require('./dtype.js')
 const { rangeError, typeError } = require('./errors.js')
 const { show } = require('./options.js')
 
@@ -32,7 +32,7 @@ function fromTypedArray(info, dtype, array, type) {
   const storage = STORAGE[dtype]
   if (kind !== undefined && storage?.accepts.includes(kind)) {
     // The binding knows no Float16Array; it takes the bits.
-    return kind === 'Float16Array' ? new Uint16Array(array.buffer, array.byteOffset, array.length) : array
+    return kind === 'Float16Array' ? halfBits(array) : array
   }
   // Raw bytes, when the user said what they are: a Buffer from a file or a socket.
   if (type !== undefined && storage !== undefined && kind === 'Uint8Array') return fromBytes(info, dtype, array)

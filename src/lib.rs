@@ -7,6 +7,7 @@ mod binding;
 pub mod checkpoint;
 pub mod error;
 pub mod graph;
+pub mod log;
 pub mod runtime;
 pub mod serve;
 pub mod tensor;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::onnxruntime::OnnxRuntimeBackend;
 use crate::{
-    graph::Model,
+    graph::{Model, messages::ValueInfoProto},
     runtime::{CancelToken, Placement, RuntimeError, SessionFiles},
     tensor::Value,
 };
@@ -27,6 +27,11 @@ pub trait Engine: Send + Sync {
     /// What really runs the nodes, read back from the runtime; empty where it doesn't tell.
     fn placement(&self) -> Result<Vec<Placement>, RuntimeError> {
         Ok(Vec::new())
+    }
+
+    /// Inputs and outputs, for models whose graph can't be read; `None` where the engine doesn't tell.
+    fn signature(&self) -> Option<(Vec<ValueInfoProto>, Vec<ValueInfoProto>)> {
+        None
     }
 
     /// Ends profiling and gives the path of the Chrome trace; `None` where it was not on.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use crate::{
-    graph::Model,
+    graph::{Model, messages::ValueInfoProto},
     runtime::{CancelToken, Placement, RuntimeError, Session, SessionFiles, SessionOptions},
     tensor::Value,
 };
@@ -39,6 +39,10 @@ impl Engine for Session {
 
     fn placement(&self) -> Result<Vec<Placement>, RuntimeError> {
         Session::placement(self)
+    }
+
+    fn signature(&self) -> Option<(Vec<ValueInfoProto>, Vec<ValueInfoProto>)> {
+        Some(Session::signature(self))
     }
 
     fn end_profiling(&self) -> Result<Option<PathBuf>, RuntimeError> {

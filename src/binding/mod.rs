@@ -16,6 +16,7 @@ use crate::{error::ErrorReport, runtime::CancelToken};
 #[napi_derive::module_init]
 fn start() {
     crate::runtime::disable_telemetry();
+    runtime::log_as_environment_says();
 }
 
 /// Cancels the call it was given to.

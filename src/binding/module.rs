@@ -23,7 +23,7 @@ use super::{
 use crate::{
     checkpoint,
     error::ErrorReport,
-    graph::{GraphInfo, Model, ModelSource},
+    graph::{GraphError, GraphInfo, Model, ModelSource},
     runtime::{CancelToken, Runtime, RuntimeError, SessionFiles},
     serve::{DEFAULT_QUEUE_LIMIT, Request, ServeError, Server},
     tensor::DType,
@@ -312,10 +312,13 @@ pub fn load_module<'env>(
     let options: LoadOptions = super::from_json(&options)?;
     let (source, cancel) = (read_source(path, bytes, external, folder), token(cancel));
     on_thread(env, "load", move || {
-        let model = Arc::new(Model::open(source)?);
+        let model = match Model::open(source.clone()) {
+            Err(GraphError::OrtFormat { .. }) => Model::open_opaque(source)?,
+            model => model?,
+        };
         model.check_external_data()?;
         let settings = options.settings.over(&Settings::untuned());
-        serve(model, settings, &options.serving, None, &cancel)
+        serve(Arc::new(model), settings, &options.serving, None, &cancel)
     })
 }
 
@@ -370,6 +373,14 @@ pub fn serve(
     }
     let fallback = choose_provider(serving)?;
     let engine = settings.backend.build(&model, &serving.files, cancel)?;
+    let model = match engine.signature().filter(|_| model.is_opaque()) {
+        Some((inputs, outputs)) => {
+            let mut declared = Model::clone(&model);
+            declared.declare(inputs, outputs);
+            Arc::new(declared)
+        }
+        None => model,
+    };
     let server = Server::start(engine, settings.callers, serving.queue_limit.unwrap_or(DEFAULT_QUEUE_LIMIT))?;
     NativeModule::new(model, server, settings, tuned, serving.inline, fallback)
 }

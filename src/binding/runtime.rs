@@ -1,12 +1,17 @@
-use std::path::Path;
+use std::{path::Path, str::FromStr};
 
-use napi::{Env, bindgen_prelude::PromiseRaw};
+use napi::{
+    Env, Status,
+    bindgen_prelude::{Function, PromiseRaw},
+    threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
+};
 use napi_derive::napi;
 
 use super::{promise::on_thread, to_napi};
 use crate::{
     error::ErrorReport,
-    runtime::{Runtime, set_library},
+    log,
+    runtime::{Runtime, follow_log_level, set_library},
 };
 
 /// Names the ONNX Runtime library to load.
@@ -29,4 +34,48 @@ pub fn versions<'env>(env: &'env Env) -> napi::Result<PromiseRaw<'env, String>> 
             .to_string(),
         )
     })
+}
+
+/// Weak, so that it keeps no process alive; bounded, so that a busy event loop loses lines rather than memory.
+type LogFunction = ThreadsafeFunction<String, (), String, Status, false, true, 1024>;
+
+/// Sends log lines of this level and above to a callback, as JSON; none ends it.
+#[napi(catch_unwind)]
+pub fn set_logger(
+    level: String,
+    #[napi(ts_arg_type = "((line: string) => void) | null")] callback: Option<Function<'_, String, ()>>,
+) -> napi::Result<()> {
+    let level = tracing::Level::from_str(&level).unwrap_or(tracing::Level::WARN);
+    let callback: Option<LogFunction> = callback
+        .map(|callback| {
+            callback
+                .build_threadsafe_function()
+                .callee_handled::<false>()
+                .weak::<true>()
+                .max_queue_size::<1024>()
+                .build()
+        })
+        .transpose()?;
+    let sink = callback.map(|callback| {
+        Box::new(move |record: log::Record| {
+            let line = serde_json::json!({
+                "level": record.level.as_str().to_lowercase(),
+                "target": record.target,
+                "message": record.message,
+            });
+            callback.call(line.to_string(), ThreadsafeFunctionCallMode::NonBlocking);
+        }) as Box<dyn Fn(log::Record) + Send + Sync>
+    });
+    log::set_sink(level, sink);
+    follow_log_level();
+    Ok(())
+}
+
+/// Writes log lines to stderr if the environment asks for it: `ONNXTUNE_LOG=error|warn|info|debug|trace`.
+pub fn log_as_environment_says() {
+    let level = std::env::var("ONNXTUNE_LOG").ok().and_then(|level| tracing::Level::from_str(&level).ok());
+    if let Some(level) = level {
+        let write = |record: log::Record| eprintln!("{} {}: {}", record.level, record.target, record.message);
+        log::set_sink(level, Some(Box::new(write)));
+    }
 }

@@ -9,7 +9,7 @@ use prost::Message;
 use super::error::GraphError;
 use super::external::{self, ExternalFile};
 use super::info::GraphInfo;
-use super::messages::ModelProto;
+use super::messages::{GraphProto, ModelProto, ValueInfoProto};
 use super::sniff;
 
 /// Where a model comes from.
@@ -30,6 +30,8 @@ pub struct Model {
     bytes: Bytes,
     external: Vec<(String, Bytes)>,
     proto: ModelProto,
+    /// Whether there are no messages to read: ONNX Runtime's own format.
+    opaque: bool,
 }
 
 impl Model {
@@ -45,11 +47,11 @@ impl Model {
             ModelSource::File(path) => {
                 let bytes = map(&path)?;
                 let proto = decode(&format!("'{}'", path.display()), Some(&path), &bytes)?;
-                Ok(Model { path: Some(path), bytes, external: Vec::new(), proto })
+                Ok(Model { path: Some(path), bytes, external: Vec::new(), proto, opaque: false })
             }
             ModelSource::Memory { bytes, external } => {
                 let proto = decode("the model given as bytes", None, &bytes)?;
-                Ok(Model { path: None, bytes, external, proto })
+                Ok(Model { path: None, bytes, external, proto, opaque: false })
             }
             ModelSource::MemoryIn { bytes, folder } => {
                 let proto = decode("the model given as bytes", None, &bytes)?;
@@ -59,9 +61,37 @@ impl Model {
                 let present = files.into_iter().filter(|file| file.bytes.is_some());
                 let data = |file: ExternalFile| Ok((file.location, map(&file.path.unwrap_or_default())?));
                 let external = present.map(data).collect::<Result<_, GraphError>>()?;
-                Ok(Model { path: None, bytes, external, proto })
+                Ok(Model { path: None, bytes, external, proto, opaque: false })
             }
         }
+    }
+
+    /// A model in ONNX Runtime's own format, whose graph can't be read. It can be run; [`Model::declare`] fills in what
+    /// the runtime then tells of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of opening the file, and [`GraphError::NotOnnx`] when it isn't in that format.
+    pub fn open_opaque(source: ModelSource) -> Result<Model, GraphError> {
+        let (path, bytes) = match source {
+            ModelSource::File(path) => (Some(path.clone()), map(&path)?),
+            ModelSource::Memory { bytes, .. } | ModelSource::MemoryIn { bytes, .. } => (None, bytes),
+        };
+        match sniff::recognise("the model", path.as_deref(), &bytes) {
+            Some(GraphError::OrtFormat { .. }) => {
+                Ok(Model { path, bytes, external: Vec::new(), proto: ModelProto::default(), opaque: true })
+            }
+            _ => Err(GraphError::NotOnnx { what: "the model".into(), reason: "it is not in ORT format".into() }),
+        }
+    }
+
+    pub fn is_opaque(&self) -> bool {
+        self.opaque
+    }
+
+    /// Sets the inputs and outputs of an opaque model.
+    pub fn declare(&mut self, inputs: Vec<ValueInfoProto>, outputs: Vec<ValueInfoProto>) {
+        self.proto.graph = Some(GraphProto { input: inputs, output: outputs, ..Default::default() });
     }
 
     /// The path as given; `None` for a model in memory.

@@ -18,7 +18,7 @@ pub(super) fn check(status: sys::OrtStatusPtr) -> Result<(), String> {
     }
     // SAFETY: a non-null status owns a NUL-terminated message and is released once, after the message is copied.
     unsafe {
-        let message = CStr::from_ptr((ort::api().GetErrorMessage)(status.0)).to_string_lossy().into_owned();
+        let message = CStr::from_ptr((ort::api().GetErrorMessage)(status.0)).to_string_lossy().trim_end().to_owned();
         (ort::api().ReleaseStatus)(status.0);
         Err(message)
     }

@@ -41,6 +41,13 @@ pub fn set_library(path: &Path) -> Result<(), RuntimeError> {
     }
 }
 
+/// Tells a loaded runtime that another log level is listened to.
+pub fn follow_log_level() {
+    if let Some(runtime) = state().runtime {
+        runtime.follow_log_level();
+    }
+}
+
 impl Runtime {
     /// The runtime, loaded on first use. A failed attempt leaves nothing behind: the next call tries again.
     pub fn get() -> Result<&'static Runtime, RuntimeError> {
@@ -65,8 +72,20 @@ impl Runtime {
             .with_logger(logger())
             .build()
             .map_err(|error| start(error.to_string()))?;
-        environment.set_log_level(LogLevel::Warning);
-        Ok(Runtime { path, version, environment })
+        let runtime = Runtime { path, version, environment };
+        runtime.follow_log_level();
+        Ok(runtime)
+    }
+
+    /// Has the runtime make the lines that somebody listens to, and no others.
+    fn follow_log_level(&self) {
+        let level = match crate::log::level() {
+            Some(tracing::Level::TRACE | tracing::Level::DEBUG) => LogLevel::Verbose,
+            Some(tracing::Level::INFO) => LogLevel::Info,
+            Some(tracing::Level::ERROR) => LogLevel::Error,
+            _ => LogLevel::Warning,
+        };
+        self.environment.set_log_level(level);
     }
 
     /// Refuses configuration keys that this library doesn't know; it would take them and do nothing.

@@ -13,10 +13,11 @@ mod options;
 mod placement;
 mod profile;
 mod session;
+mod signature;
 mod value;
 
 pub use cancel::{CancelGuard, CancelToken};
-pub use environment::{Runtime, disable_telemetry, set_library};
+pub use environment::{Runtime, disable_telemetry, follow_log_level, set_library};
 pub use error::RuntimeError;
 pub use options::{ExecutionMode, GraphOptimization, SessionFiles, SessionOptions};
 pub use placement::Placement;

@@ -21,10 +21,13 @@ use super::{
     api::{call, check},
     blank::{EmptySequence, WithoutOptionals},
     options::configure,
-    placement,
+    placement, signature,
     value::OrtValue,
 };
-use crate::{graph::Model, tensor::Value};
+use crate::{
+    graph::{Model, messages::ValueInfoProto},
+    tensor::Value,
+};
 
 /// One loaded model. Runs may overlap: ONNX Runtime's `Run` is thread-safe on the CPU.
 pub struct Session {
@@ -180,6 +183,11 @@ impl Session {
         // SAFETY: made by this allocator just now, freed once.
         let _ = call!(AllocatorFree(allocator, name.cast()));
         Ok(Some(path))
+    }
+
+    /// Inputs and outputs as the runtime sees them.
+    pub fn signature(&self) -> (Vec<ValueInfoProto>, Vec<ValueInfoProto>) {
+        signature::read(&self.inner)
     }
 
     /// Which provider runs how many nodes of which operators, as the runtime decided.

@@ -219,7 +219,7 @@ fn to_ort(dtype: DType) -> OrtType {
     }
 }
 
-fn from_ort(element: OrtType) -> Option<DType> {
+pub(super) fn from_ort(element: OrtType) -> Option<DType> {
     match RENUMBERED.iter().find(|(_, theirs)| *theirs == element) {
         Some((ours, _)) => Some(*ours),
         None => DType::from_onnx(element as i32),

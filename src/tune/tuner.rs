@@ -14,7 +14,7 @@ use super::{
     verify::Limits,
 };
 use crate::{
-    graph::{GraphInfo, Model, fingerprint},
+    graph::{GraphError, GraphInfo, Model, fingerprint},
     runtime::{CancelToken, Runtime, RuntimeError},
     serve::{ServeError, available_threads, give_way},
     tensor::Tensor,
@@ -78,6 +78,9 @@ pub fn tune(
     progress: &(dyn Fn(Progress) + Sync),
     cancel: &CancelToken,
 ) -> Result<Tuned, TuneError> {
+    if model.is_opaque() {
+        return Err(GraphError::OrtFormat { what: "the model".into() }.into());
+    }
     let sizes = options.batch_sizes.as_deref();
     let workloads = workloads(samples, graph, sizes, options.max_batches_per_batch_size)?;
     let tuner = Tuner { model, graph, workloads, options, progress, cancel, start: Instant::now() };
