@@ -9,6 +9,13 @@ export type NativeStructure =
   | null
 /** Flat: `data, rank, dim…` for each output; rank -1 where the data is a `NativeStructure`. */
 export type NativeOutputs = (ArrayBufferView | string[] | NativeStructure | number | undefined)[]
+/** Runs on the calling thread; see `NativeModule.run`. */
+export type SyncRunner = (
+  data: NativeData[],
+  dims: Float64Array,
+  outputs: number[] | undefined,
+  into: (ArrayBufferView | undefined)[] | undefined
+) => NativeOutputs
 
 /**
  * Which binding artifact the generated loader actually loaded: `'native'` for
@@ -41,8 +48,8 @@ export declare class NativeModule {
   get report(): string | null
   /** Queues a run; see `read_inputs` for the arrays. `outputs` selects by index, `into` holds arrays to write to. */
   run(data: NativeData[], dims: Float64Array, outputs?: Array<number> | undefined | null, into?: (ArrayBufferView | undefined)[] | null, cancel?: Cancel | undefined | null): Promise<NativeOutputs>
-  /** Runs on the calling thread. */
-  runSync(data: NativeData[], dims: Float64Array, outputs?: Array<number> | undefined | null, into?: (ArrayBufferView | undefined)[] | null): NativeOutputs
+  /** A function that runs on the calling thread. */
+  syncRunner(): SyncRunner
   /** Which provider runs how many nodes, as JSON. */
   placement(): string
   /** Ends profiling; gives the path of the trace and its summary as JSON, or null where profiling is off. */

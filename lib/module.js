@@ -19,6 +19,7 @@ const {
   wrong
 } = require('./options.js')
 const { bits, readOutputs, wantOutputs } = require('./outputs.js')
+const { checkDims } = require('./shape.js')
 const { readPath, readSource } = require('./source.js')
 
 /** Settings of ONNX Runtime on the CPU, shared with `ONNXRuntimeBackend`. */
@@ -78,6 +79,7 @@ class OnnxModule {
   #disposal
   /** As the session takes them, which may be narrower than the graph says. */
   #inputs
+  #runSync
   #plans
   #all
 
@@ -93,6 +95,7 @@ class OnnxModule {
     this.#backend = deepFreeze(JSON.parse(native.backend))
     const { dimensionOverrides } = this.#backend.settings.backend
     this.#inputs = this.#graphInfo.inputs.map((info) => withLengths(info, dimensionOverrides ?? {}))
+    this.#runSync = native.syncRunner()
     this.#plans = planInputs(this.#inputs)
     this.#all = wantOutputs(this.#graphInfo.outputs, undefined, undefined)
   }
@@ -169,7 +172,7 @@ class OnnxModule {
     const wanted = this.#want(outputs, into)
     const { data, dims } = prepare(this.#plans, inputs, { ignoreExtra: ignoreExtraInputs === true })
     try {
-      return readOutputs(this.#native.runSync(data, dims, wanted.indices, bits(wanted.into)), wanted)
+      return readOutputs(this.#runSync(data, dims, wanted.indices, bits(wanted.into)), wanted)
     } catch (error) {
       throw fromNative(error)
     }
@@ -249,6 +252,8 @@ const lengths = (value, name) => {
 /** @param {import('../index').ValueInfo} info @param {readonly number[] | undefined} shape @returns {[string, any]} */
 function zeroInput(info, shape) {
   const dims = shape ?? (info.shape ?? []).map((dim) => (typeof dim === 'number' ? dim : 1))
+  // Before anything is allocated for them.
+  checkDims(info, dims, false)
   const size = dims.reduce((product, dim) => product * dim, 1)
   if (info.dtype === 'string') return [info.name, { data: new Array(size).fill(''), dims }]
   if (info.dtype === null) {

@@ -9,3 +9,10 @@ export type NativeStructure =
   | null
 /** Flat: `data, rank, dim…` for each output; rank -1 where the data is a `NativeStructure`. */
 export type NativeOutputs = (ArrayBufferView | string[] | NativeStructure | number | undefined)[]
+/** Runs on the calling thread; see `NativeModule.run`. */
+export type SyncRunner = (
+  data: NativeData[],
+  dims: Float64Array,
+  outputs: number[] | undefined,
+  into: (ArrayBufferView | undefined)[] | undefined
+) => NativeOutputs

@@ -2,10 +2,13 @@
 //! the call; everything that takes time runs on a thread of our own and settles a promise.
 
 mod inputs;
+mod loading;
 mod module;
 mod outputs;
 mod promise;
+mod runner;
 mod runtime;
+mod state;
 mod tuning;
 mod view;
 

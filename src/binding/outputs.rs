@@ -1,6 +1,6 @@
 //! What goes out to JavaScript.
 
-use std::{ffi::c_void, ptr};
+use std::{ffi::c_void, ptr, sync::Arc};
 
 use bytes::Bytes;
 use napi::{
@@ -26,7 +26,7 @@ use crate::{
 pub struct Outputs {
     pub values: Result<Vec<Value>, ErrorReport>,
     /// What the graph declares for each.
-    pub declared: Vec<Option<DType>>,
+    pub declared: Arc<[Option<DType>]>,
     /// Arrays of the caller's, parallel to the values; empty for none.
     pub into: Vec<Target>,
 }
@@ -107,7 +107,7 @@ impl ToNapiValue for Outputs {
             let values = values.map_err(to_napi)?;
             let filled = filled.into_iter().collect::<napi::Result<SmallVec<[bool; 4]>>>()?;
             let mut flat: SmallVec<[sys::napi_value; 16]> = SmallVec::new();
-            for (index, (value, declared)) in values.iter().zip(&declared).enumerate() {
+            for (index, (value, declared)) in values.iter().zip(&*declared).enumerate() {
                 let filled = filled.get(index).copied().unwrap_or(false);
                 match value {
                     Value::Tensor(tensor) if Some(tensor.dtype()) == *declared => {

@@ -10,7 +10,8 @@ use napi_derive::napi;
 use super::{
     Cancel, from_json,
     inputs::read_inputs,
-    module::{NativeModule, Serving, serve},
+    loading::{Serving, serve},
+    module::NativeModule,
     promise::on_thread,
     to_json, to_napi, token,
     view::{RawView, Snapshot},
@@ -44,7 +45,7 @@ impl NativeDataset {
         #[napi(ts_arg_type = "Float64Array")] dims: RawView,
     ) -> napi::Result<()> {
         // SAFETY: the values own copies.
-        let sample = unsafe { read_inputs(&data, dims, module.dtypes(), Snapshot::Copy) }?;
+        let sample = unsafe { read_inputs(&data, dims, &module.state().info.dtypes, Snapshot::Copy) }?;
         let tensor = |value| match value {
             Value::Tensor(tensor) => Ok(tensor),
             _ => Err(to_napi(ErrorReport::new("ERR_INPUT_TYPE", "only models that take tensors can be measured"))),
@@ -84,7 +85,7 @@ pub fn tune<'env>(
     cancel: Option<&Cancel>,
 ) -> napi::Result<PromiseRaw<'env, NativeModule>> {
     let options: TuneOptions = from_json(&options)?;
-    let (served, samples) = (module.served()?, dataset.take());
+    let (served, samples) = (module.state().served()?, dataset.take());
     let (progress, cancel) = (progress_function(progress)?, token(cancel));
     on_thread(env, "tune", move || {
         let baseline = served.settings.clone();
@@ -106,7 +107,7 @@ pub fn inspect<'env>(
     cancel: Option<&Cancel>,
 ) -> napi::Result<PromiseRaw<'env, String>> {
     let options: InspectOptions = from_json(&options)?;
-    let (served, samples) = (module.served()?, dataset.take());
+    let (served, samples) = (module.state().served()?, dataset.take());
     let (progress, cancel) = (progress_function(progress)?, token(cancel));
     on_thread(env, "inspect", move || {
         let told = |calls: usize| send(&progress, &calls);

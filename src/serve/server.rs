@@ -149,7 +149,7 @@ impl Server {
 
     /// Runs on the calling thread, past the queue.
     pub fn run(&self, request: &Request) -> Result<Vec<Value>, ServeError> {
-        self.shared.run(self.engine()?.as_ref(), request)
+        Ok(self.engine()?.run(&request.inputs, &request.outputs, request.cancel.as_ref())?)
     }
 
     /// The engine, for what is no run.
@@ -160,6 +160,11 @@ impl Server {
     /// What recent runs took, as a moving average; none before the first.
     pub fn cost(&self) -> Option<Duration> {
         Some(self.shared.cost.load(Ordering::Relaxed)).filter(|&cost| cost > 0).map(Duration::from_nanos)
+    }
+
+    /// Counts what a run past the queue took.
+    pub fn observe(&self, took: Duration) {
+        self.shared.observe(took);
     }
 
     /// Whether a thread is looking out for a call right now, so that one would be taken at once.
@@ -218,14 +223,18 @@ impl Shared {
         let start = Instant::now();
         let run = || engine.run(&request.inputs, &request.outputs, request.cancel.as_ref());
         let result = catch_unwind(AssertUnwindSafe(run));
-        let (took, before) = (start.elapsed().as_nanos() as u64, self.cost.load(Ordering::Relaxed));
-        // A rise counts at once: what the cost decides is how long a caller may be held.
-        let cost = if before == 0 || took > 4 * before { took } else { before - before / 8 + took / 8 };
-        self.cost.store(cost.max(1), Ordering::Relaxed);
+        self.observe(start.elapsed());
         match result {
             Ok(result) => result.map_err(ServeError::Run),
             Err(panic) => Err(ServeError::Panic(panic_message(panic.as_ref()))),
         }
+    }
+
+    fn observe(&self, took: Duration) {
+        let (took, before) = (took.as_nanos() as u64, self.cost.load(Ordering::Relaxed));
+        // A rise counts at once: what the cost decides is how long a caller may be held.
+        let cost = if before == 0 || took > 4 * before { took } else { before - before / 8 + took / 8 };
+        self.cost.store(cost.max(1), Ordering::Relaxed);
     }
 
     /// The next job, waiting for one; none once the server is closed and all are done. `eager` tells whether calls come
