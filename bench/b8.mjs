@@ -1,11 +1,12 @@
 // B8: throughput and latency as the load grows. There should be no cliff.
+import { availableParallelism } from 'node:os'
+
 import { LIBRARIES, checkSame, load } from './libraries.mjs'
 import { closedLoop } from './load.mjs'
 import { cnn, mlp128 } from './models.mjs'
-import { availableParallelism } from 'node:os'
 import { estimate, median, medianOf, quantile, randomNumbers, ratioOf, shuffled } from './statistics.mjs'
 
-const ROUNDS = 7
+const ROUNDS = 9
 const WINDOW_MS = 200
 const WARMUP_MS = 40
 const IN_FLIGHT = [1, 2, 4, 8, 16, 32, 64, 128, 256]

@@ -52,12 +52,13 @@ export async function ifKnown(work) {
 
 /**
  * Throws unless both computed the same, since only then are their times comparable.
- * @param {string} what @param {ArrayLike<number>} ours @param {ArrayLike<number>} others
+ * @param {string} what @param {ArrayLike<number | bigint>} ours @param {ArrayLike<number | bigint>} others
  */
 export function checkSame(what, ours, others) {
   for (let index = 0; index < Math.min(ours.length, others.length); index++) {
-    if (!(Math.abs(ours[index] - others[index]) <= 1e-3 * (1 + Math.abs(others[index])))) {
-      throw new Error(`${what} computed ${ours[index]} where ${others[index]} was computed before`)
+    const [mine, other] = [Number(ours[index]), Number(others[index])]
+    if (!(Math.abs(mine - other) <= 1e-3 * (1 + Math.abs(other)))) {
+      throw new Error(`${what}: one computed ${mine}, the other ${other}`)
     }
   }
 }

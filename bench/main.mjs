@@ -76,8 +76,8 @@ function save(measured) {
   writeFileSync(RESULTS, toJson({ ...measured, rows: Object.fromEntries(inOrder) }))
   const results = readResults()
   renderPage(results)
-  if (results.rows.B8 !== undefined) renderPlot(results.rows.B8.series)
-  console.log('\nWritten: bench/results.json, docs/performance.md, docs/performance-scale.svg')
+  if (measured.rows.B8 !== undefined) renderPlot(results.rows.B8.series)
+  console.log('\nWritten: bench/results.json, docs/performance.md and its plot')
 }
 
 function readResults() {

@@ -26,7 +26,8 @@ export function printRow(id, { title, cases }, seconds) {
   console.log(table(HEAD, cases.map(cells)))
 }
 
-const HEAD = ['', 'onnxtune', 'compared with', 'ratio (95 %)', 'target', 'met']
+/** Measured is onnxtune, unless the line says otherwise. */
+const HEAD = ['', 'measured', 'compared with', 'ratio (95 %)', 'target', 'met']
 
 /** @param {Case} one */
 function cells({ name, unit, ours, other, ratio, target }) {
@@ -37,7 +38,7 @@ function cells({ name, unit, ours, other, ratio, target }) {
     other === undefined ? '' : `${other.name} ${amount(other.value.value)}`,
     ratio === undefined ? '' : withInterval(ratio),
     target === undefined ? '' : targetText(target, unit),
-    target === undefined ? '' : isMet(target, { ours, ratio }) ? 'yes' : 'no'
+    target === undefined ? '' : verdict(target, { ours, ratio })
   ]
 }
 
@@ -47,10 +48,11 @@ function targetText({ of, atMost, atLeast }, unit) {
   return `${atMost === undefined ? '≥' : '≤'} ${limit}${of === 'ratio' ? '' : ` ${unit}`}`
 }
 
-/** @param {NonNullable<Case['target']>} target @param {any} figures */
-function isMet({ of, atMost = Infinity, atLeast = -Infinity }, figures) {
-  const { value } = figures[of]
-  return value <= atMost && value >= atLeast
+/** Unclear is what misses the target by less than is known of it. @param {NonNullable<Case['target']>} target @param {any} figures */
+function verdict({ of, atMost = Infinity, atLeast = -Infinity }, figures) {
+  const { value, low, high } = figures[of]
+  if (value <= atMost && value >= atLeast) return 'yes'
+  return low <= atMost && high >= atLeast ? 'unclear' : 'no'
 }
 
 /** @param {any} results as bench/results.json has them */

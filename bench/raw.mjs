@@ -41,9 +41,12 @@ export class RawLoop {
     return { model: this.#models++, outputs }
   }
 
-  /** Microseconds that threads take to wake each other, there and back. @param {number} rounds @returns {Promise<number[]>} */
-  async wake(rounds) {
-    return (await this.ask({ op: 'wake', rounds })).micros
+  /**
+   * Microseconds that two threads take to wake each other, there and back; none where that cannot be measured.
+   * @param {'free' | 'oneProcessor' | 'twoProcessors'} placement @param {number} rounds @returns {Promise<number[]>}
+   */
+  async wake(placement, rounds) {
+    return (await this.ask({ op: 'wake', placement, rounds })).micros
   }
 
   async close() {

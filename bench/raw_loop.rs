@@ -23,6 +23,8 @@ use ort::{
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+mod wake;
+
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 #[derive(Deserialize)]
@@ -33,7 +35,7 @@ enum Command {
     /// Runs a model for `warmup_ms`, then times `chunks` times `chunk` runs; answers with microseconds a run.
     Time { model: usize, form: Form, chunk: u32, chunks: usize, warmup_ms: u64 },
     /// Times how long two threads take to wake each other in turn; answers with microseconds a round trip.
-    Wake { rounds: usize },
+    Wake { placement: wake::Placement, rounds: usize },
 }
 
 #[derive(Deserialize)]
@@ -76,7 +78,7 @@ fn main() -> Fallible<()> {
                 let model = models.get_mut(model).ok_or("no such model")?;
                 json!({ "micros": model.time(form, chunk, chunks, Duration::from_millis(warmup_ms))? })
             }
-            Command::Wake { rounds } => json!({ "micros": wake(rounds)? }),
+            Command::Wake { placement, rounds } => json!({ "micros": wake::measure(placement, rounds)? }),
         };
         say(&answer)?;
     }
@@ -292,39 +294,4 @@ impl Output {
             _ => Vec::new(),
         }
     }
-}
-
-/// How long a message from one thread to another and back takes when both sleep in between, as the threads of an event
-/// loop and of an engine do.
-#[cfg(target_os = "linux")]
-fn wake(rounds: usize) -> io::Result<Vec<f64>> {
-    fn made(result: libc::c_int) -> io::Result<libc::c_int> {
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-    }
-    // SAFETY: plain numbers. The descriptors are open until the program ends.
-    let event = || made(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) });
-    // SAFETY: plain numbers.
-    let signal = |event| made(unsafe { libc::eventfd_write(event, 1) });
-    let wait = |event| {
-        let mut count = 0;
-        // SAFETY: a place for the answer.
-        made(unsafe { libc::eventfd_read(event, &mut count) })
-    };
-    let (ping, pong) = (event()?, event()?);
-    std::thread::scope(|scope| {
-        scope.spawn(move || (0..rounds).try_for_each(|_| wait(ping).and_then(|_| signal(pong)).map(drop)));
-        let round = |_| {
-            let start = Instant::now();
-            signal(ping)?;
-            wait(pong)?;
-            Ok(micros(start.elapsed()))
-        };
-        (0..rounds).map(round).collect()
-    })
-}
-
-/// Measured on Linux only.
-#[cfg(not(target_os = "linux"))]
-fn wake(_: usize) -> io::Result<Vec<f64>> {
-    Ok(Vec::new())
 }

@@ -23,7 +23,7 @@ async function call(signal, start, timeoutMs) {
   if (signal?.aborted) throw new AbortError(signal.reason)
   const cancel = new Cancel()
   const abort = () => cancel.cancel()
-  signal?.addEventListener('abort', abort, { once: true })
+  const unlisten = signal && onAbort(signal, abort)
   let late = false
   const timer =
     timeoutMs &&
@@ -39,7 +39,7 @@ async function call(signal, start, timeoutMs) {
     throw new OnnxTuneError(`the call did not end within ${timeoutMs} ms`, { code: 'ERR_TIMEOUT', expected: timeoutMs })
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', abort)
+    unlisten?.()
   }
 }
 
@@ -59,17 +59,54 @@ function checkSignal(signal) {
 async function unlessAborted(signal, work) {
   if (signal === undefined) return work
   /** @type {() => void} */
-  let abort = () => {}
+  let unlisten = () => {}
   const aborted = new Promise((_, reject) => {
-    abort = () => reject(new AbortError(signal.reason))
+    const abort = () => reject(new AbortError(signal.reason))
     if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
+    else unlisten = onAbort(signal, abort)
   })
   try {
     return await Promise.race([work, /** @type {Promise<never>} */ (aborted)])
   } finally {
-    signal.removeEventListener('abort', abort)
+    unlisten()
   }
 }
 
-module.exports = { call, checkSignal, unlessAborted }
+/** @typedef {{ actions: Set<() => void>, end: () => void }} AbortActions */
+
+/** What is to be done at the abort of a signal. @type {WeakMap<AbortSignal, AbortActions>} */
+const abortActions = new WeakMap()
+
+/**
+ * Does something at abort, unless what this returns is called before. A signal gets one listener, however many calls it
+ * has, since Node warns of more than ten.
+ * @param {AbortSignal} signal @param {() => void} action @returns {() => void}
+ */
+function onAbort(signal, action) {
+  const { actions, end } = abortActions.get(signal) ?? listen(signal)
+  actions.add(action)
+  return () => {
+    actions.delete(action)
+    if (actions.size === 0) end()
+  }
+}
+
+/** @param {AbortSignal} signal @returns {AbortActions} */
+function listen(signal) {
+  /** @type {Set<() => void>} */
+  const actions = new Set()
+  const abort = () => {
+    end()
+    for (const action of actions) action()
+  }
+  const end = () => {
+    if (abortActions.get(signal)?.actions === actions) abortActions.delete(signal)
+    signal.removeEventListener('abort', abort)
+  }
+  const listening = { actions, end }
+  abortActions.set(signal, listening)
+  signal.addEventListener('abort', abort, { once: true })
+  return listening
+}
+
+module.exports = { call, checkSignal, onAbort, unlessAborted }

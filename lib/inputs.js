@@ -38,6 +38,8 @@ function planInputs(inputs) {
 /** Dimensions of the call under way, flat. Native code reads them before the call returns, so one array serves all. */
 let scratch = new Float64Array(64)
 let used = 0
+/** Whether they are being written. */
+let filling = false
 
 /** @param {number} value */
 function write(value) {
@@ -57,14 +59,28 @@ function write(value) {
  */
 function prepare(plans, inputs, { items = false, ignoreExtra = false } = {}) {
   const values = arrange(plans, inputs, ignoreExtra)
-  const data = new Array(plans.length)
+  // A getter of an input may run a model itself, whose dimensions must not get among these.
+  const outer = filling ? { scratch, used } : undefined
+  if (outer) scratch = new Float64Array(64)
+  filling = true
   used = 0
+  try {
+    return { data: fill(plans, values, items), dims: scratch }
+  } finally {
+    filling = outer !== undefined
+    if (outer) ({ scratch, used } = outer)
+  }
+}
+
+/** @param {readonly Plan[]} plans @param {any[]} values @param {boolean} items */
+function fill(plans, values, items) {
+  const data = new Array(plans.length)
   for (let index = 0; index < plans.length; index++) {
     const plan = plans[index]
     const value = values[index]
     data[index] = !items && takes(plan, value) ? value : prepareOne(plan.info, value, items)
   }
-  return { data, dims: scratch }
+  return data
 }
 
 /**

@@ -172,7 +172,12 @@ class OnnxModule {
     const wanted = this.#want(outputs, into)
     const { data, dims } = prepare(this.#plans, inputs, { ignoreExtra: ignoreExtraInputs === true })
     try {
-      return readOutputs(this.#runSync(data, dims, wanted.indices, bits(wanted.into)), wanted)
+      const into = bits(wanted.into)
+      const result =
+        into === undefined
+          ? this.#runSync(dims, wanted.indices, ...data)
+          : this.#runSync(dims, wanted.indices, ...data, ...into)
+      return readOutputs(result, wanted, dims)
     } catch (error) {
       throw fromNative(error)
     }

@@ -74,23 +74,23 @@ function bits(into) {
 
 /**
  * The outputs of a run by name.
- * @param {readonly any[]} flat `NativeOutputs` @param {Wanted} wanted
+ * @param {readonly any[] | undefined} result `NativeOutputs`, or the data alone with the dimensions in `dims`
+ * @param {Wanted} wanted
+ * @param {Float64Array} [dims]
  */
-function readOutputs(flat, { infos, into }) {
+function readOutputs(result, { infos, into }, dims) {
+  const beside = result === undefined || result.length === infos.length
+  const numbers = /** @type {ArrayLike<any>} */ (beside ? dims : result)
   /** @type {Record<string, import('../index').OutputValue>} */
   const outputs = {}
   let cursor = 0
   for (let index = 0; index < infos.length; index++) {
     const { name, dtype } = infos[index]
-    const data = flat[cursor++]
-    const rank = flat[cursor++]
-    let value
-    if (rank < 0) {
-      value = fromStructure(data)
-    } else {
-      value = trusted(dtype, data === undefined ? into?.[index] : data, flat.slice(cursor, cursor + rank))
-      cursor += rank
-    }
+    const data = beside ? result?.[index] : numbers[cursor++]
+    const rank = numbers[cursor++]
+    const shape = new Array(Math.max(rank, 0))
+    for (let axis = 0; axis < shape.length; axis++) shape[axis] = numbers[cursor++]
+    const value = rank < 0 ? fromStructure(data) : trusted(dtype, data === undefined ? into?.[index] : data, shape)
     // Assignment would set the prototype instead.
     if (name === '__proto__') Object.defineProperty(outputs, name, { value, ...PLAIN })
     else outputs[name] = value

@@ -1,5 +1,7 @@
 'use strict'
 
+const { onAbort } = require('./call.js')
+
 /** @typedef {import('../index').Progress} Progress */
 
 /**
@@ -37,11 +39,11 @@ async function withProgress(signal, onProgress, read, start) {
   // Not AbortSignal.any: it takes no signal but the engine's own.
   const abort = () => guard.abort(signal?.reason)
   if (signal?.aborted) abort()
-  signal?.addEventListener('abort', abort, { once: true })
+  const unlisten = signal && onAbort(signal, abort)
   try {
     return await start(guard.listener, guard.signal)
   } finally {
-    signal?.removeEventListener('abort', abort)
+    unlisten?.()
     const thrown = guard.thrown()
     // The user's own error counts for more than the abort that it led to, and than a result that came all the same.
     if (thrown !== undefined) throw thrown.error

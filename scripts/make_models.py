@@ -171,6 +171,14 @@ def add_tiny():
     return g.model("add", [value("x", T.FLOAT, [1, 4])], [value("y", T.FLOAT, [1, 4])])
 
 
+def zeros(rows, columns):
+    """A matrix of zeros for tests of size: `x` plus as many values as it has, all of them 0."""
+    g = Graph()
+    products = g.op("MatMul", "x", g.constant("w", np.zeros((rows, columns), np.float32)))
+    g.op("Add", g.op("ReduceMax", products, axes=[1], keepdims=1), "x", out="y")
+    return g.model("zeros", [value("x", T.FLOAT, ["batch", rows])], [value("y", T.FLOAT, ["batch", rows])])
+
+
 # --- control flow, types and names ----------------------------------------------------------------------------------
 
 def control_flow():
@@ -236,18 +244,20 @@ def sequence():
                    [helper.make_value_info("chunks", chunks), value("count", T.INT64, [])])
 
 
-def zipmap():
-    """A classifier as scikit-learn's exporter writes it: string labels and a sequence of maps."""
-    g, labels = Graph(seed=5), ["setosa", "versicolor", "virginica"]
+def zipmap(labels=("setosa", "versicolor", "virginica"), key=T.STRING):
+    """A classifier as scikit-learn's exporter writes it: labels and a sequence of maps."""
+    g, classes = Graph(seed=5), {"classlabels_strings" if key == T.STRING else "classlabels_int64s": list(labels)}
     coefficients = [float(number) for number in np.round(g.random.standard_normal(12), 3)]
-    g.op("LinearClassifier", "float_input", out=["label", "scores"], domain="ai.onnx.ml", classlabels_strings=labels,
-         coefficients=coefficients, intercepts=[0.1, -0.2, 0.05], multi_class=1, post_transform="SOFTMAX")
+    # The two operators name the same attribute differently for integers.
+    linear = {name.replace("int64s", "ints"): values for name, values in classes.items()}
+    g.op("LinearClassifier", "float_input", out=["label", "scores"], domain="ai.onnx.ml", coefficients=coefficients,
+         intercepts=[0.1, -0.2, 0.05], multi_class=1, post_transform="SOFTMAX", **linear)
     g.op("Identity", "label", out="output_label")
-    g.op("ZipMap", "scores", out="output_probability", domain="ai.onnx.ml", classlabels_strings=labels)
-    element = helper.make_map_type_proto(T.STRING, helper.make_tensor_type_proto(T.FLOAT, []))
+    g.op("ZipMap", "scores", out="output_probability", domain="ai.onnx.ml", **classes)
+    element = helper.make_map_type_proto(key, helper.make_tensor_type_proto(T.FLOAT, []))
     probability = helper.make_value_info("output_probability", helper.make_sequence_type_proto(element))
     return g.model("zipmap", [value("float_input", T.FLOAT, ["N", 4])],
-                   [value("output_label", T.STRING, ["N"]), probability], domains={"ai.onnx.ml": 1})
+                   [value("output_label", key, ["N"]), probability], domains={"ai.onnx.ml": 1})
 
 
 def names():
@@ -266,6 +276,45 @@ def dunder():
     g.op("Sub", "__proto__", "constructor", out="hasOwnProperty")
     return g.model("dunder", [value(name, T.FLOAT, ["N"]) for name in ("__proto__", "constructor")],
                    [value(name, T.FLOAT, ["N"]) for name in ("toString", "hasOwnProperty")])
+
+
+def odd_names():
+    """Names from real exporters and others that a file may hold: each output is its input and 1."""
+    g, pairs = Graph(), {"past_key_values.0.key": "present.0.key", "images:0": "scores:0", "/model/in": "/model/out",
+                         "a b": "c d", "模": "型", "__proto__": "toString", "constructor": "valueOf"}
+    g.number("one", 1)
+    for name, out in pairs.items():
+        g.op("Add", name, "one", out=out)
+    return g.model("odd_names", *[[value(name, T.FLOAT, ["N"]) for name in names]
+                                  for names in (pairs.keys(), pairs.values())])
+
+
+def dunder_outputs():
+    """As dunder, the other way round."""
+    g = Graph()
+    for name in "__proto__", "constructor":
+        g.op("Identity", "x", out=name)
+    return g.model("dunder", [value("x", T.FLOAT, ["N"])],
+                   [value(name, T.FLOAT, ["N"]) for name in ("__proto__", "constructor")])
+
+
+def cast(dtype):
+    """`packed` to float32, and float32 `numbers` to that type, since Identity has no kernel for types under 8 bits."""
+    g = Graph()
+    g.op("Cast", "packed", to=T.FLOAT, out="unpacked")
+    g.op("Cast", "numbers", to=dtype, out="repacked")
+    opset = 25 if dtype in (T.INT2, T.UINT2) else 21
+    return g.model("cast", [value("packed", dtype, ["N"]), value("numbers", T.FLOAT, ["M"])],
+                   [value("unpacked", T.FLOAT, ["N"]), value("repacked", dtype, ["M"])],
+                   opset=opset, ir=IR_OF_OPSET[opset])
+
+
+def concat4():
+    """Concat along an axis whose lengths may be 0."""
+    g = Graph()
+    g.op("Concat", "a", "b", axis=2, out="y")
+    return g.model("concat4", [value("a", T.FLOAT, [1, 2, "n", 4]), value("b", T.FLOAT, [1, 2, "m", 4])],
+                   [value("y", T.FLOAT, [1, 2, "rows", 4])])
 
 
 def concat():
@@ -370,6 +419,8 @@ MODELS = {
     "bert6": bert,
     "mlp_tiny": mlp,
     "mlp128": lambda: mlp((128, 128, 128, 128, 10), seed=11),
+    "zeros_50mb": lambda: zeros(2560, 5120),
+    "zeros_200mb": lambda: zeros(5120, 10240),
     "add_tiny": add_tiny,
     "mlp_external": mlp_external,
     "wide_external": wide_external,
@@ -379,14 +430,22 @@ MODELS = {
     "string_norm": string_norm,
     "sequence": sequence,
     "zipmap": zipmap,
+    "zipmap_int64": lambda: zipmap((10, 20, 30), T.INT64),
     "names": names,
     "dunder": dunder,
+    "dunder_outputs": dunder_outputs,
+    "odd_names": odd_names,
     "concat": concat,
+    "concat4": concat4,
     "scalar": scalar,
     "identity": identity,
     "two_unknowns": lambda: identity(shape=["rows", "columns"]),
+    "rank0": lambda: identity(shape=[]),
+    "rank3": lambda: identity(shape=["a", "b", "c"]),
+    "image": lambda: identity(shape=[1, 3, 224, 224]),
     "unused_initializers": unused_initializers,
     **{f"identity_{name}": lambda name=name: identity_of(name) for name in DTYPES},
+    **{f"cast_{name}": lambda name=name: cast(DTYPES[name]) for name in ("int4", "uint4", "int2", "uint2")},
 }
 BROKEN = {
     "future_ir": lambda: identity(ir=99),

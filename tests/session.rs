@@ -75,3 +75,21 @@ fn a_cancelled_token_stops_load_and_run() {
     let run = session("Add").expect("loads").run(&[input(&[1, 4], &[0.0; 4])], &[0], Some(&cancelled));
     assert!(matches!(run, Err(RuntimeError::Cancelled)), "{run:?}");
 }
+
+#[test]
+fn an_output_that_is_an_input_passed_on_has_memory_of_its_own() {
+    use_checkout_runtime();
+    let session = Session::new(
+        &open(common::model(vec![], "x")),
+        &SessionOptions::default(),
+        &SessionFiles::default(),
+        &CancelToken::new(),
+    )
+    .expect("loads");
+    let inputs = [input(&[1, 4], &[1.0, 2.0, 3.0, 4.0])];
+    let outputs = session.run(&inputs, &[0], None).expect("runs");
+    let (given, got) = (inputs[0].as_tensor().expect("a tensor"), outputs[0].as_tensor().expect("a tensor"));
+    assert_ne!(given.bytes().as_ptr(), got.bytes().as_ptr());
+    drop(inputs);
+    assert_eq!(as_floats(&outputs[0]), [1.0, 2.0, 3.0, 4.0]);
+}

@@ -7,6 +7,7 @@ use napi::{
     bindgen_prelude::{FromNapiValue, Object},
     check_status, sys,
 };
+use smallvec::SmallVec;
 
 use super::{
     to_napi,
@@ -24,16 +25,35 @@ use crate::{
 /// With [`Snapshot::Borrow`] the values must be dropped before the call into native code returns.
 pub unsafe fn read_inputs(
     data: &Object,
-    dims: RawView,
+    dims: &RawView,
+    dtypes: &[Option<DType>],
+    snapshot: Snapshot,
+) -> napi::Result<Vec<Value>> {
+    let (env, array) = (data.value().env, data.raw());
+    let element = |index| {
+        let mut element = ptr::null_mut();
+        // SAFETY: a live array and a place for the answer.
+        check_status!(unsafe { sys::napi_get_element(env, array, index as u32, &mut element) })?;
+        Ok(element)
+    };
+    let elements = (0..dtypes.len()).map(element).collect::<napi::Result<SmallVec<[_; 8]>>>()?;
+    // SAFETY: as the caller promises.
+    unsafe { read_values(env, &elements, dims, dtypes, snapshot) }
+}
+
+/// [`read_inputs`] of data that is at hand.
+///
+/// # Safety
+/// As for [`read_inputs`].
+pub unsafe fn read_values(
+    env: sys::napi_env,
+    data: &[sys::napi_value],
+    dims: &RawView,
     dtypes: &[Option<DType>],
     snapshot: Snapshot,
 ) -> napi::Result<Vec<Value>> {
     let mut dims = dims.numbers()?.iter().map(|&dim| dim as i64);
-    let (env, array) = (data.value().env, data.raw());
-    let read = |(index, dtype): (usize, &Option<DType>)| {
-        let mut element = ptr::null_mut();
-        // SAFETY: a live array and a place for the answer.
-        check_status!(unsafe { sys::napi_get_element(env, array, index as u32, &mut element) })?;
+    let read = |(&element, dtype): (&sys::napi_value, &Option<DType>)| {
         let rank = dims.next().unwrap_or(-1);
         match dtype {
             Some(dtype) if rank >= 0 => {
@@ -45,7 +65,7 @@ pub unsafe fn read_inputs(
             _ => unsafe { read_structure(env, element, snapshot) },
         }
     };
-    dtypes.iter().enumerate().map(read).collect()
+    data.iter().zip(dtypes).map(read).collect()
 }
 
 unsafe fn read_tensor(

@@ -23,7 +23,7 @@ use crate::{
     error::ErrorReport,
     graph::{GraphError, Model, ModelSource},
     runtime::{CancelToken, Runtime, RuntimeError, SessionFiles},
-    serve::{DEFAULT_QUEUE_LIMIT, Server},
+    serve::{DEFAULT_QUEUE_LIMIT, Server, give_memory_back},
     tensor::DType,
     tune::{Pins, Settings},
 };
@@ -135,7 +135,9 @@ pub fn serve(
         return Err(RuntimeError::Cancelled.into());
     }
     let fallback = choose_provider(serving)?;
+    model.release_pages();
     let engine = settings.backend.build(&model, &serving.files, cancel)?;
+    give_memory_back();
     let model = match engine.signature().filter(|_| model.is_opaque()) {
         Some((inputs, outputs)) => {
             let mut declared = Model::clone(&model);

@@ -87,12 +87,12 @@ impl NativeModule {
         let cost = served.server.cost().unwrap_or(Duration::MAX);
         if state.inline && cancel.is_none() && cost < INLINE {
             let start = Instant::now();
-            let outputs = state.run_here(&served, &data, dims, outputs, into)?;
+            let outputs = state.run_here(&served, &data, &dims, outputs, into)?;
             served.server.observe(start.elapsed());
             return PromiseRaw::resolve(env, outputs);
         }
         // SAFETY: the values own copies.
-        let inputs = unsafe { read_inputs(&data, dims, &state.info.dtypes, Snapshot::Copy) }?;
+        let inputs = unsafe { read_inputs(&data, &dims, &state.info.dtypes, Snapshot::Copy) }?;
         let into = Target::read(into, Snapshot::Copy)?;
         let cancel = cancel.map(|cancel| cancel.token.clone());
         let (settle, promise) = Settle::new(env)?;

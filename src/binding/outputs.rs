@@ -52,20 +52,27 @@ impl Target {
             let mut element = ptr::null_mut();
             // SAFETY: a live array and a place for the answer.
             check_status!(unsafe { sys::napi_get_element(env, array.raw(), index, &mut element) })?;
-            if napi::type_of!(env, element)? == napi::ValueType::Undefined {
-                return Ok(Target::None);
-            }
-            // SAFETY: as above; anything but a typed array is an error.
-            let view = unsafe { RawView::from_napi_value(env, element) }?;
-            if snapshot == Snapshot::Borrow {
-                return Ok(Target::View(view));
-            }
-            let mut reference = ptr::null_mut();
-            // SAFETY: a live object and a place for the answer.
-            check_status!(unsafe { sys::napi_create_reference(env, element, 1, &mut reference) })?;
-            Ok(Target::Kept(reference))
+            // SAFETY: a live value.
+            unsafe { Target::read_one(env, element, snapshot) }
         };
         (0..length).map(read).collect()
+    }
+
+    /// # Safety
+    /// With a live value of the call under way.
+    pub unsafe fn read_one(env: sys::napi_env, element: sys::napi_value, snapshot: Snapshot) -> napi::Result<Target> {
+        if napi::type_of!(env, element)? == napi::ValueType::Undefined {
+            return Ok(Target::None);
+        }
+        // SAFETY: a live value; anything but a typed array is an error.
+        let view = unsafe { RawView::from_napi_value(env, element) }?;
+        if snapshot == Snapshot::Borrow {
+            return Ok(Target::View(view));
+        }
+        let mut reference = ptr::null_mut();
+        // SAFETY: a live object and a place for the answer.
+        check_status!(unsafe { sys::napi_create_reference(env, element, 1, &mut reference) })?;
+        Ok(Target::Kept(reference))
     }
 
     /// Writes the output to the array; says whether there is one.
@@ -96,8 +103,20 @@ impl Target {
 
 impl ToNapiValue for Outputs {
     unsafe fn to_napi_value(env: sys::napi_env, outputs: Self) -> napi::Result<sys::napi_value> {
-        let Outputs { values, declared, into } = outputs;
-        // SAFETY: all of it on the JavaScript thread, with its live environment and values made just now.
+        // SAFETY: as for the caller.
+        unsafe { outputs.into_js(env, None) }
+    }
+}
+
+impl Outputs {
+    /// With `dims`, the dimensions go into that array as long as they fit, and the result holds the data alone; where all
+    /// of it was written to arrays of the caller's, there is no result.
+    ///
+    /// # Safety
+    /// On the JavaScript thread, with its live environment.
+    pub unsafe fn into_js(self, env: sys::napi_env, dims: Option<&RawView>) -> napi::Result<sys::napi_value> {
+        let Outputs { values, declared, into } = self;
+        // SAFETY: all of it as the caller promises, on values made just now.
         unsafe {
             // Every target is let go of, whatever went wrong.
             let none = Value::None;
@@ -106,23 +125,50 @@ impl ToNapiValue for Outputs {
                 into.into_iter().enumerate().map(|(index, target)| target.fill(env, value(index))).collect();
             let values = values.map_err(to_napi)?;
             let filled = filled.into_iter().collect::<napi::Result<SmallVec<[bool; 4]>>>()?;
+            let is_filled = |index: usize| filled.get(index).copied().unwrap_or(false);
+            let all_filled = (0..values.len()).all(is_filled);
+            let shapes = shapes(&values, &declared);
+            let beside = dims.is_some_and(|dims| dims.write_numbers(&shapes));
+            if beside && all_filled {
+                return undefined(env);
+            }
             let mut flat: SmallVec<[sys::napi_value; 16]> = SmallVec::new();
-            for (index, (value, declared)) in values.iter().zip(&*declared).enumerate() {
-                let filled = filled.get(index).copied().unwrap_or(false);
-                match value {
-                    Value::Tensor(tensor) if Some(tensor.dtype()) == *declared => {
-                        flat.push(if filled { undefined(env)? } else { data_to_js(env, tensor)? });
-                        flat.push(number(env, tensor.dims().len() as f64)?);
-                        for &dim in tensor.dims() {
-                            flat.push(number(env, dim as f64)?);
-                        }
+            let mut shapes = shapes.into_iter();
+            for (index, value) in values.iter().enumerate() {
+                let rank = shapes.next().unwrap_or(-1.0);
+                flat.push(match value {
+                    Value::Tensor(_) if is_filled(index) => undefined(env)?,
+                    Value::Tensor(tensor) if rank >= 0.0 => data_to_js(env, tensor)?,
+                    _ => value_to_js(env, value)?,
+                });
+                let dims = shapes.by_ref().take(rank.max(0.0) as usize);
+                if beside {
+                    dims.for_each(drop);
+                } else {
+                    flat.push(number(env, rank)?);
+                    for dim in dims {
+                        flat.push(number(env, dim)?);
                     }
-                    _ => flat.extend([value_to_js(env, value)?, number(env, -1.0)?]),
                 }
             }
             array(env, &flat)
         }
     }
+}
+
+/// `rank, dim…` for each value, flat; -1 for those that are no plain tensors of the declared type.
+fn shapes(values: &[Value], declared: &[Option<DType>]) -> SmallVec<[f64; 16]> {
+    let mut shapes = SmallVec::new();
+    for (value, declared) in values.iter().zip(declared) {
+        match value {
+            Value::Tensor(tensor) if Some(tensor.dtype()) == *declared => {
+                shapes.push(tensor.dims().len() as f64);
+                shapes.extend(tensor.dims().iter().map(|&dim| dim as f64));
+            }
+            _ => shapes.push(-1.0),
+        }
+    }
+    shapes
 }
 
 unsafe fn number(env: sys::napi_env, number: f64) -> napi::Result<sys::napi_value> {

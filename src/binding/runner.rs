@@ -7,16 +7,20 @@ use std::{
     sync::Arc,
 };
 
-use napi::{
-    Env, JsError, Unknown,
-    bindgen_prelude::{FromNapiValue, Object, ToNapiValue},
-    check_status, sys,
+use napi::{Env, JsError, Unknown, bindgen_prelude::FromNapiValue, check_status, sys};
+use smallvec::{SmallVec, smallvec};
+
+use super::{
+    inputs::read_values,
+    outputs::{Outputs, Target},
+    state::State,
+    to_napi,
+    view::{RawView, Snapshot},
 };
+use crate::{error::ErrorReport, serve::Request};
 
-use super::{state::State, to_napi, view::RawView};
-use crate::error::ErrorReport;
-
-/// `(data, dims, outputs, into) => NativeOutputs`; see `NativeModule::run`.
+/// `(dims, outputs, ...inputs, ...into) => NativeOutputs`; see `NativeModule::run`. Dimensions of the outputs come back in
+/// the array that brought those of the inputs.
 pub fn sync_runner<'env>(env: &'env Env, state: Arc<State>) -> napi::Result<Unknown<'env>> {
     let (context, mut function) = (Arc::into_raw(state).cast_mut().cast::<c_void>(), ptr::null_mut());
     // SAFETY: a live environment, a place for the answer; the context lives until `finalize`.
@@ -45,24 +49,48 @@ unsafe extern "C" fn run(env: sys::napi_env, info: sys::napi_callback_info) -> s
     })
 }
 
+/// Arguments that most calls stay below.
+type Arguments = SmallVec<[sys::napi_value; 12]>;
+
 unsafe fn run_call(env: sys::napi_env, info: sys::napi_callback_info) -> napi::Result<sys::napi_value> {
-    let (mut arguments, mut count, mut context) = ([ptr::null_mut(); 4], 4, ptr::null_mut());
-    // SAFETY: the array has room for `count` arguments; those not given are set to undefined.
+    let mut arguments: Arguments = smallvec![ptr::null_mut(); 12];
+    let (mut count, mut context) = (arguments.len(), ptr::null_mut());
+    // SAFETY: the array has room for `count` arguments.
     check_status!(unsafe {
         sys::napi_get_cb_info(env, info, &mut count, arguments.as_mut_ptr(), ptr::null_mut(), &mut context)
     })?;
+    if count > arguments.len() {
+        arguments.resize(count, ptr::null_mut());
+        // SAFETY: as above.
+        check_status!(unsafe {
+            sys::napi_get_cb_info(env, info, &mut count, arguments.as_mut_ptr(), ptr::null_mut(), ptr::null_mut())
+        })?;
+    }
+    arguments.truncate(count);
     // SAFETY: the context given at creation, alive as long as the function that is being called.
     let state = unsafe { &*context.cast::<State>() };
-    let [data, dims, outputs, into] = arguments;
-    // SAFETY: live values of this call.
-    unsafe {
-        let data = Object::from_napi_value(env, data)?;
-        let dims = RawView::from_napi_value(env, dims)?;
-        let outputs = Option::<Vec<u32>>::from_napi_value(env, outputs)?;
-        let into = Option::<Object>::from_napi_value(env, into)?;
-        let results = state.run_here(&*state.served()?, &data, dims, outputs, into)?;
-        ToNapiValue::to_napi_value(env, results)
+    let inputs = state.info.dtypes.len();
+    let [dims, outputs, values @ ..] = &arguments[..] else { return Err(to_napi(missing())) };
+    if values.len() < inputs {
+        return Err(to_napi(missing()));
     }
+    let (data, into) = values.split_at(inputs);
+    // SAFETY: live values of this call; the request is dropped before it returns, and outputs are never views of inputs.
+    unsafe {
+        let dims = RawView::from_napi_value(env, *dims)?;
+        let outputs = Option::<Vec<u32>>::from_napi_value(env, *outputs)?;
+        let inputs = read_values(env, data, &dims, &state.info.dtypes, Snapshot::Borrow)?;
+        let into = into.iter().map(|&array| Target::read_one(env, array, Snapshot::Borrow));
+        let into = into.collect::<napi::Result<_>>()?;
+        let (outputs, declared) = state.selected(outputs);
+        let request = Request { inputs, outputs, cancel: None };
+        let values = state.served()?.server.run(&request).map_err(ErrorReport::from);
+        Outputs { values, declared, into }.into_js(env, Some(&dims))
+    }
+}
+
+fn missing() -> ErrorReport {
+    ErrorReport::new("ERR_INTERNAL", "the JavaScript face gave too few arguments")
 }
 
 unsafe extern "C" fn finalize(_: sys::napi_env, context: *mut c_void, _: *mut c_void) {

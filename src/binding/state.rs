@@ -108,12 +108,12 @@ impl State {
         }
     }
 
-    /// A run on the calling thread.
+    /// A run inside a call that gives a promise.
     pub fn run_here(
         &self,
         served: &Served,
         data: &Object,
-        dims: RawView,
+        dims: &RawView,
         outputs: Option<Vec<u32>>,
         into: Option<Object>,
     ) -> napi::Result<Outputs> {

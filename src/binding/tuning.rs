@@ -45,7 +45,7 @@ impl NativeDataset {
         #[napi(ts_arg_type = "Float64Array")] dims: RawView,
     ) -> napi::Result<()> {
         // SAFETY: the values own copies.
-        let sample = unsafe { read_inputs(&data, dims, &module.state().info.dtypes, Snapshot::Copy) }?;
+        let sample = unsafe { read_inputs(&data, &dims, &module.state().info.dtypes, Snapshot::Copy) }?;
         let tensor = |value| match value {
             Value::Tensor(tensor) => Ok(tensor),
             _ => Err(to_napi(ErrorReport::new("ERR_INPUT_TYPE", "only models that take tensors can be measured"))),

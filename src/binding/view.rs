@@ -56,6 +56,16 @@ impl RawView {
         Ok(unsafe { std::slice::from_raw_parts(self.data.cast(), self.len / 8) })
     }
 
+    /// Writes numbers to the beginning of a `Float64Array` that has room for them; says whether it has.
+    pub fn write_numbers(&self, numbers: &[f64]) -> bool {
+        let fits = numbers.len() <= self.len / 8 && self.data.cast::<f64>().is_aligned();
+        if fits {
+            // SAFETY: live memory of this call with that much room, which belongs to the JavaScript face alone.
+            unsafe { ptr::copy_nonoverlapping(numbers.as_ptr(), self.data.cast_mut().cast(), numbers.len()) };
+        }
+        fits
+    }
+
     /// Writes `bytes` over the array, which must be as long.
     pub fn fill(&self, bytes: &[u8]) -> Result<(), ErrorReport> {
         if self.len != bytes.len() {

@@ -32,6 +32,8 @@ pub struct Model {
     proto: ModelProto,
     /// Whether there are no messages to read: ONNX Runtime's own format.
     opaque: bool,
+    /// Whether the bytes are a mapping of the file.
+    mapped: bool,
 }
 
 impl Model {
@@ -45,23 +47,23 @@ impl Model {
     pub fn open(source: ModelSource) -> Result<Model, GraphError> {
         match source {
             ModelSource::File(path) => {
-                let bytes = map(&path)?;
+                let (bytes, mapped) = map(&path)?;
                 let proto = decode(&format!("'{}'", path.display()), Some(&path), &bytes)?;
-                Ok(Model { path: Some(path), bytes, external: Vec::new(), proto, opaque: false })
+                Ok(Model { path: Some(path), bytes, external: Vec::new(), proto, opaque: false, mapped })
             }
             ModelSource::Memory { bytes, external } => {
-                let proto = decode("the model given as bytes", None, &bytes)?;
-                Ok(Model { path: None, bytes, external, proto, opaque: false })
+                let (proto, mapped) = (decode("the model given as bytes", None, &bytes)?, false);
+                Ok(Model { path: None, bytes, external, proto, opaque: false, mapped })
             }
             ModelSource::MemoryIn { bytes, folder } => {
-                let proto = decode("the model given as bytes", None, &bytes)?;
+                let (proto, mapped) = (decode("the model given as bytes", None, &bytes)?, false);
                 // As if the model lay in the folder.
                 let (mut files, _) = external::collect(&proto);
                 external::resolve_on_disk(&mut files, &folder.join("model.onnx"));
                 let present = files.into_iter().filter(|file| file.bytes.is_some());
-                let data = |file: ExternalFile| Ok((file.location, map(&file.path.unwrap_or_default())?));
+                let data = |file: ExternalFile| Ok((file.location, map(&file.path.unwrap_or_default())?.0));
                 let external = present.map(data).collect::<Result<_, GraphError>>()?;
-                Ok(Model { path: None, bytes, external, proto, opaque: false })
+                Ok(Model { path: None, bytes, external, proto, opaque: false, mapped })
             }
         }
     }
@@ -74,13 +76,18 @@ impl Model {
     /// Those of opening the file, and [`GraphError::NotOnnx`] when it isn't in that format.
     pub fn open_opaque(source: ModelSource) -> Result<Model, GraphError> {
         let (path, bytes) = match source {
-            ModelSource::File(path) => (Some(path.clone()), map(&path)?),
+            ModelSource::File(path) => (Some(path.clone()), map(&path)?.0),
             ModelSource::Memory { bytes, .. } | ModelSource::MemoryIn { bytes, .. } => (None, bytes),
         };
         match sniff::recognise("the model", path.as_deref(), &bytes) {
-            Some(GraphError::OrtFormat { .. }) => {
-                Ok(Model { path, bytes, external: Vec::new(), proto: ModelProto::default(), opaque: true })
-            }
+            Some(GraphError::OrtFormat { .. }) => Ok(Model {
+                path,
+                bytes,
+                external: Vec::new(),
+                proto: ModelProto::default(),
+                opaque: true,
+                mapped: false,
+            }),
             _ => Err(GraphError::NotOnnx { what: "the model".into(), reason: "it is not in ORT format".into() }),
         }
     }
@@ -160,6 +167,16 @@ impl Model {
         files.iter().try_for_each(check_length)
     }
 
+    /// Gives back the memory of the file's pages that reading it has touched; they come again when they are needed. The
+    /// runtime reads the file for itself, and would otherwise have it in memory twice.
+    pub fn release_pages(&self) {
+        #[cfg(unix)]
+        if self.mapped {
+            // SAFETY: the whole of a private read-only mapping of a file, so dropping pages loses nothing.
+            unsafe { libc::madvise(self.bytes.as_ptr().cast_mut().cast(), self.bytes.len(), libc::MADV_DONTNEED) };
+        }
+    }
+
     /// Whether encoding the messages again would lose or change something: fields that this crate doesn't know, or a
     /// way of writing that it doesn't keep (such as packed dimensions). Judged by length; takes a pass over the model.
     pub fn has_unknown_fields(&self) -> bool {
@@ -195,7 +212,8 @@ fn begins_as_lfs_pointer(path: &Path) -> bool {
     read.is_ok() && sniff::is_lfs_pointer(&head)
 }
 
-fn map(path: &Path) -> Result<Bytes, GraphError> {
+/// The bytes of a file, and whether they are a mapping of it.
+fn map(path: &Path) -> Result<(Bytes, bool), GraphError> {
     let failed = |source: io::Error| match source.kind() {
         // A file where the path needs a folder: nothing can be there.
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => GraphError::NotFound { path: path.to_owned() },
@@ -208,14 +226,14 @@ fn map(path: &Path) -> Result<Bytes, GraphError> {
     }
     let file = File::open(path).map_err(failed)?;
     if metadata.len() == 0 {
-        return Ok(Bytes::new());
+        return Ok((Bytes::new(), false));
     }
     // SAFETY: the mapping is private and read-only. It stays valid as long as nobody shortens the file in place, which
     // no program can rule out; `Model::open` says so to its callers.
     match unsafe { Mmap::map(&file) } {
-        Ok(mapping) => Ok(Bytes::from_owner(mapping)),
+        Ok(mapping) => Ok((Bytes::from_owner(mapping), true)),
         // Some network and FUSE file systems can't map.
-        Err(_) => fs::read(path).map(Bytes::from).map_err(failed),
+        Err(_) => fs::read(path).map(|bytes| (bytes.into(), false)).map_err(failed),
     }
 }
 

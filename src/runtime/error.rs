@@ -24,8 +24,15 @@ pub enum RuntimeError {
         "the model's opset {found} of domain {domain} is newer than the {maximum} that ONNX Runtime {runtime} supports"
     )]
     Opset { domain: String, found: String, maximum: String, runtime: String },
-    #[error("ONNX Runtime {runtime} has no operator {operator}: {reason}")]
-    Operator { operator: String, runtime: String, reason: String },
+    #[error("ONNX Runtime {runtime} has no operator {operator}{place}: {reason}")]
+    Operator {
+        /// `domain::Op`.
+        operator: String,
+        /// Where it stands in the model, as far as that is known: opset and tensors.
+        place: String,
+        runtime: String,
+        reason: String,
+    },
     #[error("ONNX Runtime cannot load the model: {reason}")]
     Load { reason: String },
     #[error("ONNX Runtime {runtime} has no configuration entry {key:?}")]
@@ -79,12 +86,17 @@ impl RuntimeError {
         if let Some((before, _)) = message.split_once(" is not a registered function/op") {
             let operator = before.rsplit(' ').next().unwrap_or(before);
             let operator = operator.trim_end_matches("(-1)").replacen(':', "::", 1);
-            return RuntimeError::Operator { operator, runtime, reason: "it is not registered".into() };
+            return RuntimeError::Operator {
+                operator,
+                place: String::new(),
+                runtime,
+                reason: "it is not registered".into(),
+            };
         }
         for mark in ["Could not find an implementation for ", "No Op registered for "] {
             if let Some(rest) = after(mark) {
                 let operator = rest.split_whitespace().next().unwrap_or(rest).to_owned();
-                return RuntimeError::Operator { operator, runtime, reason: message.to_owned() };
+                return RuntimeError::Operator { operator, place: String::new(), runtime, reason: message.to_owned() };
             }
         }
         RuntimeError::Load { reason: message.to_owned() }

@@ -4,6 +4,7 @@
 //! run and so would allow one run at a time.
 
 mod api;
+mod blame;
 mod blank;
 mod cancel;
 mod environment;

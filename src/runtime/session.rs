@@ -19,6 +19,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{
     CancelToken, Placement, Runtime, RuntimeError, SessionFiles, SessionOptions,
     api::{call, check},
+    blame,
     blank::{EmptySequence, WithoutOptionals},
     options::configure,
     placement, signature,
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     graph::{Model, messages::ValueInfoProto},
-    tensor::Value,
+    tensor::{Tensor, Value},
 };
 
 /// One loaded model. Runs may overlap: ONNX Runtime's `Run` is thread-safe on the CPU.
@@ -68,7 +69,7 @@ impl Session {
         runtime.check_config_keys(options.config_entries.keys())?;
         let failed = |message: &str| match cancel.is_cancelled() {
             true => RuntimeError::Cancelled,
-            false => RuntimeError::from_load(message, runtime.version()),
+            false => blame::locate(RuntimeError::from_load(message, runtime.version()), model),
         };
         let mut builder = configure(runtime, options, files).map_err(|message| failed(&message))?;
         let canceler = builder.canceler();
@@ -103,7 +104,10 @@ impl Session {
         let name = |index: usize| self.outputs.names[outputs[index]].to_string_lossy().into_owned();
         let convert = |(index, value): (usize, Option<OrtValue>)| match value {
             None => Ok(Value::None),
-            Some(value) => value.into_value().map_err(|reason| RuntimeError::Output { output: name(index), reason }),
+            Some(value) => match value.into_value() {
+                Ok(value) => Ok(detach(value, inputs)),
+                Err(reason) => Err(RuntimeError::Output { output: name(index), reason }),
+            },
         };
         results.into_iter().enumerate().map(convert).collect()
     }
@@ -201,6 +205,34 @@ impl Names {
         let names = names.iter().map(|&name| CString::new(name)).collect::<Result<Vec<_>, _>>();
         let names = names.map_err(|error| error.to_string())?;
         Ok(Names { pointers: names.iter().map(|name| name.as_ptr()).collect(), names })
+    }
+}
+
+/// An output that is an input passed on lies in the input's memory, which its owner may free as soon as the run has
+/// ended: such a one is copied.
+fn detach(output: Value, inputs: &[Value]) -> Value {
+    match output {
+        Value::Tensor(tensor) if inputs.iter().any(|input| shares_memory(input, &tensor)) => {
+            Value::Tensor(tensor.to_owned_data())
+        }
+        Value::Sequence(parts) => Value::Sequence(parts.into_iter().map(|part| detach(part, inputs)).collect()),
+        Value::Map { keys, values } => {
+            match (detach(Value::Tensor(keys), inputs), detach(Value::Tensor(values), inputs)) {
+                (Value::Tensor(keys), Value::Tensor(values)) => Value::Map { keys, values },
+                _ => Value::None,
+            }
+        }
+        other => other,
+    }
+}
+
+fn shares_memory(input: &Value, output: &Tensor) -> bool {
+    let within = |tensor: &Tensor| tensor.bytes().as_ptr_range().contains(&output.bytes().as_ptr());
+    match input {
+        Value::Tensor(tensor) => within(tensor),
+        Value::Sequence(parts) => parts.iter().any(|part| shares_memory(part, output)),
+        Value::Map { keys, values } => within(keys) || within(values),
+        Value::None => false,
     }
 }
 

@@ -14,6 +14,16 @@ pub fn available_threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Gives memory that was freed back to the system. glibc would keep what a session of a large model leaves behind, and the
+/// next one would often not fit into the pieces.
+pub fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: may be called at any time from any thread.
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
 /// Lowers the priority of the calling thread and of those it starts afterwards. There is no way back without privileges.
 #[cfg(target_os = "linux")]
 pub fn give_way() {

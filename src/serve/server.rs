@@ -71,6 +71,8 @@ struct Shared {
     waiting: AtomicUsize,
     /// Threads that look out.
     looking: AtomicUsize,
+    /// Whether there is a processor beside the one that looks out; with one, nobody could hand over a job meanwhile.
+    several: bool,
     /// Nanoseconds that recent runs took, as a moving average; 0 before the first.
     cost: AtomicU64,
 }
@@ -92,6 +94,7 @@ impl Server {
             waiting: AtomicUsize::new(0),
             looking: AtomicUsize::new(0),
             cost: AtomicU64::new(0),
+            several: super::available_threads() > 1,
         });
         let server = Server { shared, engine: Mutex::new(Some(engine.clone())) };
         for _ in 0..callers {
@@ -212,6 +215,7 @@ impl Shared {
             done(self.run(engine.as_ref(), &request));
         }
         drop(engine);
+        super::give_memory_back();
         let mut queue = self.queue();
         queue.callers -= 1;
         let last = if queue.callers == 0 { std::mem::take(&mut queue.when_closed) } else { Vec::new() };
@@ -241,7 +245,8 @@ impl Shared {
     /// so close that looking out pays.
     fn next(&self, eager: &mut bool) -> Option<Job> {
         let mut queue = self.queue();
-        if *eager && queue.jobs.is_empty() && !queue.closed && self.looking.load(Ordering::Acquire) == 0 {
+        if *eager && self.several && queue.jobs.is_empty() && !queue.closed && self.looking.load(Ordering::Acquire) == 0
+        {
             drop(queue);
             *eager = self.look_out();
             queue = self.queue();

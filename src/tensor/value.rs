@@ -105,6 +105,15 @@ impl Tensor {
         Tensor::new(self.dtype, dims, self.data.clone())
     }
 
+    /// The same tensor in memory of its own.
+    pub fn to_owned_data(&self) -> Tensor {
+        let data = match &self.data {
+            Data::Bytes(bytes) => Data::Bytes(Bytes::copy_from_slice(bytes)),
+            strings => strings.clone(),
+        };
+        Tensor { dtype: self.dtype, dims: self.dims.clone(), data }
+    }
+
     /// The raw elements; empty for strings.
     pub fn bytes(&self) -> &[u8] {
         match &self.data {

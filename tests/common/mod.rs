@@ -32,11 +32,16 @@ pub fn binary_model(op: &str) -> Bytes {
         output: vec!["y".into()],
         ..Default::default()
     };
+    model(vec![node], "y")
+}
+
+/// A graph of these nodes over `float32[batch, 4]`.
+pub fn model(node: Vec<NodeProto>, output: &str) -> Bytes {
     let graph = GraphProto {
         name: Some("g".into()),
-        node: vec![node],
+        node,
         input: vec![float_value("x")],
-        output: vec![float_value("y")],
+        output: vec![float_value(output)],
         ..Default::default()
     };
     let opset = OperatorSetIdProto { domain: Some(String::new()), version: Some(17) };
