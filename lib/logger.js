@@ -7,7 +7,7 @@ const LEVELS = ['error', 'warn', 'info', 'debug', 'trace']
 
 /**
  * @param {((line: import('../index').LogLine) => void) | null} callback
- * @param {{ level?: 'error' | 'warn' | 'info' | 'debug' | 'trace' }} [options]
+ * @param {import('../index').LogOptions} [options]
  */
 function setLogger(callback, options) {
   const { level = 'warn' } = checkOptions(options, { level: oneOf(LEVELS) })

@@ -15,7 +15,8 @@ function checkOptions(options, checks, what = 'options') {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw typeError(`${what} must be an object`, { code: 'ERR_OPTION', expected: 'object', received: options })
   }
-  for (const [name, value] of Object.entries(options)) {
+  for (const name of Object.keys(options)) {
+    const value = /** @type {any} */ (options)[name]
     if (!Object.hasOwn(checks, name)) {
       const known = Object.keys(checks)
       const near = nearest(name, known)

@@ -33,24 +33,32 @@ function select(graph, names) {
 
 /** @param {readonly ValueInfo[]} infos @param {Record<string, any>} into */
 function targets(infos, into) {
-  for (const name of Object.keys(into)) {
-    if (!infos.some((info) => info.name === name)) throw unknownOutput(infos, name)
+  const arrays = new Array(infos.length)
+  let found = 0
+  for (let index = 0; index < infos.length; index++) {
+    const info = infos[index]
+    if (!Object.hasOwn(into, info.name)) continue
+    arrays[index] = target(info, into[info.name])
+    found++
   }
-  return infos.map((info) => {
-    if (!Object.hasOwn(into, info.name)) return undefined
-    const given = into[info.name]
-    const [array, type] = ArrayBuffer.isView(given) ? [given] : [given?.data, given?.type]
-    const kind = arrayKind(array)
-    const accepted = info.dtype === null ? [] : (STORAGE[info.dtype]?.accepts ?? [])
-    const typed = type === undefined || type === info.dtype
-    if (kind !== undefined && accepted.includes(kind) && typed) return array
-    const target = typed ? (kind ?? show(given)) : `a ${type} tensor`
-    throw typeError(`output ${show(info.name)} is a ${info.type} and cannot be written to ${target}`, {
-      code: 'ERR_INTO',
-      output: info.name,
-      expected: accepted,
-      received: typed ? (kind ?? typeof given) : type
-    })
+  const names = Object.keys(into)
+  if (names.length === found) return arrays
+  throw unknownOutput(infos, /** @type {string} */ (names.find((name) => !infos.some((info) => info.name === name))))
+}
+
+/** @param {ValueInfo} info @param {any} given */
+function target(info, given) {
+  const array = ArrayBuffer.isView(given) ? given : given?.data
+  const storage = info.dtype === null ? undefined : STORAGE[info.dtype]
+  if (storage !== undefined && (array instanceof storage.array || storage.accepts.includes(arrayKind(array) ?? ''))) {
+    return array
+  }
+  const kind = arrayKind(array)
+  throw typeError(`output ${show(info.name)} is a ${info.type} and cannot be written to ${kind ?? show(given)}`, {
+    code: 'ERR_INTO',
+    output: info.name,
+    expected: storage?.accepts ?? [],
+    received: kind ?? typeof given
   })
 }
 

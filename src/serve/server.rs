@@ -57,6 +57,10 @@ struct Queue {
     jobs: VecDeque<Job>,
     /// Threads that have to be woken for a job.
     sleeping: usize,
+    /// Since when no job has been waiting.
+    idle_since: Option<Instant>,
+    /// Whether the last call came soon after the one before it had ended, so that looking out for the next one pays.
+    eager: bool,
     next_id: u64,
     closed: bool,
     callers: usize,
@@ -137,6 +141,7 @@ impl Server {
         } else if queue.jobs.len() >= self.shared.limit {
             ServeError::QueueFull { limit: self.shared.limit }
         } else {
+            queue.eager = queue.idle_since.take().is_none_or(|idle| idle.elapsed() < LOOK_OUT);
             queue.jobs.push_back(Job { id, request, done: Box::new(done), _guard: guard });
             self.shared.waiting.store(queue.jobs.len(), Ordering::Release);
             let wake = queue.sleeping > 0 && queue.jobs.len() > self.shared.looking.load(Ordering::Acquire);
@@ -209,8 +214,7 @@ impl Shared {
     }
 
     fn work(&self, engine: Arc<dyn Engine>) {
-        let mut eager = false;
-        while let Some(job) = self.next(&mut eager) {
+        while let Some(job) = self.next() {
             let Job { request, done, .. } = job;
             done(self.run(engine.as_ref(), &request));
         }
@@ -241,15 +245,16 @@ impl Shared {
         self.cost.store(cost.max(1), Ordering::Relaxed);
     }
 
-    /// The next job, waiting for one; none once the server is closed and all are done. `eager` tells whether calls come
-    /// so close that looking out pays.
-    fn next(&self, eager: &mut bool) -> Option<Job> {
+    /// The next job, waiting for one; none once the server is closed and all are done.
+    fn next(&self) -> Option<Job> {
         let mut queue = self.queue();
-        if *eager && self.several && queue.jobs.is_empty() && !queue.closed && self.looking.load(Ordering::Acquire) == 0
-        {
-            drop(queue);
-            *eager = self.look_out();
-            queue = self.queue();
+        if queue.jobs.is_empty() {
+            queue.idle_since = Some(Instant::now());
+            if queue.eager && self.several && !queue.closed && self.looking.load(Ordering::Acquire) == 0 {
+                drop(queue);
+                self.look_out();
+                queue = self.queue();
+            }
         }
         loop {
             if let Some(job) = queue.jobs.pop_front() {
@@ -260,28 +265,19 @@ impl Shared {
                 return None;
             }
             queue.sleeping += 1;
-            let asleep = Instant::now();
             queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.sleeping -= 1;
-            *eager = asleep.elapsed() < LOOK_OUT;
         }
     }
 
-    /// Whether a job came while looking out. A job that comes at the very end is found under the lock by the caller.
-    fn look_out(&self) -> bool {
+    /// Waits a moment for a job without sleeping. One that comes at the very end is found under the lock by the caller.
+    fn look_out(&self) {
         self.looking.fetch_add(1, Ordering::AcqRel);
         let start = Instant::now();
-        let found = loop {
-            if self.waiting.load(Ordering::Acquire) > 0 {
-                break true;
-            }
-            if start.elapsed() > LOOK_OUT {
-                break false;
-            }
+        while self.waiting.load(Ordering::Acquire) == 0 && start.elapsed() < LOOK_OUT {
             std::hint::spin_loop();
-        };
+        }
         self.looking.fetch_sub(1, Ordering::AcqRel);
-        found
     }
 
     /// Ends a waiting job; a running one is stopped by its engine.
