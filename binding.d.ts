@@ -9,13 +9,16 @@ export type NativeStructure =
   | null
 /** Flat: `data, rank, dim…` for each output; rank -1 where the data is a `NativeStructure`. */
 export type NativeOutputs = (ArrayBufferView | string[] | NativeStructure | number | undefined)[]
-/** Runs on the calling thread; see `NativeModule.run`. */
+/**
+ * Runs on the calling thread: first the inputs, then arrays for the outputs, where there are any. The dimensions of the
+ * outputs come back in `dims`, flat, if they fit; then the result is the data of each alone, or nothing where all of it
+ * was written to arrays given.
+ */
 export type SyncRunner = (
-  data: NativeData[],
   dims: Float64Array,
   outputs: number[] | undefined,
-  into: (ArrayBufferView | undefined)[] | undefined
-) => NativeOutputs
+  ...values: (NativeData | undefined)[]
+) => NativeOutputs | undefined
 
 /**
  * Which binding artifact the generated loader actually loaded: `'native'` for

@@ -35,7 +35,7 @@ export type Float16Data = typeof globalThis extends { Float16Array: { prototype:
  * The array that holds the elements of each type, in row-major order.
  *
  * Types that JavaScript lacks are given as their bits: `bfloat16` in 16, the 8-bit floats in 8; those below 8 bits are
- * packed, two or four to a byte. Complex numbers are pairs, real part first.
+ * packed, two or four to a byte, the first in the lowest bits. Complex numbers are pairs, real part first.
  */
 export interface TensorDataMap {
   float32: Float32Array
@@ -165,17 +165,27 @@ export type TensorObject = {
  */
 export type TensorLike = TypedArray | TensorObject | NestedArray<Scalar>
 
-/** Input values by the graph's names; every input must be there. `undefined` stands for left out. */
+/**
+ * The value of one input of any type: a tensor, an array for a sequence, a `Map` for a map; for an optional its value, or
+ * null for none. The tensors of a sequence tell their own shapes: a bare typed array there has one dimension.
+ */
+export type InputValue =
+  TensorLike | readonly InputValue[] | ReadonlyMap<string | number | bigint, string | number | bigint> | null
+
+/**
+ * Input values by the graph's names; every input must be there, but for optionals. `undefined` stands for left out.
+ */
 export interface NamedInputs {
-  readonly [name: string]: TensorLike | undefined
+  readonly [name: string]: InputValue | undefined
 }
 
 /**
- * Inputs of a run: by name, by position in graph order, or, for a graph of one input, its value alone.
+ * Inputs of a run: by name, by position in graph order, or, for a graph of one input, its value alone. Sequences and maps
+ * that are a graph's only input go by name.
  *
  * They count as they are at the time of the call and are never changed or kept.
  */
-export type Inputs = NamedInputs | readonly TensorLike[] | TensorLike
+export type Inputs = NamedInputs | readonly InputValue[] | TensorLike
 
 /** One output: a tensor, a sequence, a map, or null for an optional without a value. */
 export type OutputValue = Tensor | OutputValue[] | Map<string | number | bigint, string | number | bigint> | null
@@ -193,7 +203,10 @@ export interface Outputs {
 // ---------------------------------------------------------------------------------------------------------------------
 // Graphs
 
-/** A model: a path, a `file:` URL, or the bytes of an ONNX file. Bytes are copied. */
+/**
+ * A model: a path, a `file:` URL, or the bytes of an ONNX file. Bytes are copied. Files in ONNX Runtime's own format (.ort)
+ * can be loaded and run, not read or tuned: their `graphInfo` has inputs and outputs only.
+ */
 export type ModelSource = string | URL | Uint8Array | ArrayBuffer
 
 /** A fixed length, a symbol (the same symbol means the same length within one run), or null for an unnamed free one. */
@@ -273,12 +286,17 @@ export interface CancelOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/**
+ * Where a model given as bytes has its weights, if they are not in it: the bytes of the files by location, or the folder
+ * that the files are in, as a path or `file:` URL. A model given by path finds its own, and refuses this (`ERR_OPTION`).
+ */
+export type ExternalData = Readonly<Record<string, Uint8Array>> | string | URL
+
 /** Options of {@link readGraph}. */
 export interface ReadGraphOptions {
   /** Looked at once, before the file is read. */
   readonly signal?: AbortSignal | undefined
-  /** The files that a model given as bytes has its weights in, by location. */
-  readonly externalData?: Readonly<Record<string, Uint8Array>> | undefined
+  readonly externalData?: ExternalData | undefined
 }
 
 /**
@@ -299,35 +317,119 @@ export declare function readGraph(source: ModelSource, options?: ReadGraphOption
 /** How far ONNX Runtime rewrites a graph before it runs it; each level holds the ones before. */
 export type GraphOptimization = 'disabled' | 'basic' | 'extended' | 'all'
 
+/** Whether nodes that do not depend on each other run one after another or at the same time. */
+export type ExecutionMode = 'sequential' | 'parallel'
+
 /** Settings of ONNX Runtime on the CPU. */
 export interface SessionSettings {
-  /** Threads that work on one operator, from 1 to 1024. */
+  /** Threads that work on one operator, from 1 to 1024; the thread that runs the call is one of them. */
   readonly threads?: number | undefined
-  /** Calls that run at once on the one copy of the model, from 1 to 1024; the others wait. */
+  /** Calls that run at once on the one copy of the model, each on a thread of its own, from 1 to 1024; others wait. */
   readonly callers?: number | undefined
   /** Whether idle threads spin before they sleep; it buys little latency for much CPU time. */
   readonly spinning?: boolean | undefined
   readonly graphOptimization?: GraphOptimization | undefined
+  /** `'sequential'` by default. */
+  readonly executionMode?: ExecutionMode | undefined
+  /** Threads for nodes that run at the same time, from 1 to 1024; 1 by default. Only for `'parallel'`. */
+  readonly interOpThreads?: number | undefined
+  /** Whether numbers too small for full precision may count as zero, which is faster where they abound; false by default. */
+  readonly flushDenormals?: boolean | undefined
+  /** Whether memory that a run frees is kept for the next; true by default. Without it, idle modules hold less. */
+  readonly memoryArena?: boolean | undefined
+  /** Whether the memory of a run is planned ahead where shapes repeat; true by default. */
+  readonly memoryPattern?: boolean | undefined
+  /**
+   * Lengths for the graph's symbolic dimensions, by symbol: `{ batch: 1 }`. The runtime optimises for them, and inputs of
+   * other lengths are refused; `graphInfo` stays as the file has it.
+   */
+  readonly dimensionOverrides?: Readonly<Record<string, number>> | undefined
+  /**
+   * Entries of ONNX Runtime's own session configuration, such as `{ 'session.disable_prepacking': '1' }`. Keys that the
+   * runtime doesn't know are refused (`ERR_CONFIG_ENTRY`); values are the runtime's to judge.
+   */
+  readonly configEntries?: Readonly<Record<string, string>> | undefined
 }
+
+/** Where a model can run. */
+export type ProviderName = 'cpu' | 'cuda' | 'tensorrt'
 
 /**
  * Options of {@link OnnxModule.load}. `threads` and `callers` are by default as many as the process has processors,
  * `spinning` is false, `graphOptimization` is `'all'`.
  */
 export interface LoadOptions extends SessionSettings, CancelOptions {
-  /** The files that a model given as bytes has its weights in, by location. A model given by path finds its own. */
-  readonly externalData?: Readonly<Record<string, Uint8Array>> | undefined
+  readonly externalData?: ExternalData | undefined
+  /** Calls that may wait for a free caller, 1 or more; 4096 by default. One more is refused with `ERR_QUEUE_FULL`. */
+  readonly queueLimit?: number | undefined
+  /**
+   * `'auto'`: `run` does a model that is known to take less than 100 µs, by the average of recent runs, on the calling
+   * thread, inside the call, past the queue; calls with `signal` or `timeoutMs` excepted. It is not meant for models whose
+   * time depends on their inputs: a long run after short ones holds the event loop to its end. `'never'`, the default: it
+   * doesn't. Either way `run` gives a promise.
+   */
+  readonly inline?: 'never' | 'auto' | undefined
+  /** Where the graph is written as ONNX after optimisation: a path or `file:` URL. It may suit this kind of processor only. */
+  readonly optimizedModelPath?: string | URL | undefined
+  /**
+   * Records every node of every run until {@link OnnxModule.endProfiling}. A path or `file:` URL is what the trace's name
+   * begins with (time and `.json` are added); true stands for `onnxtune-profile` in the current folder. False by default.
+   */
+  readonly profiling?: boolean | string | URL | undefined
+  /**
+   * Execution providers in order of preference; `['cpu']` by default. One that is not available is an error
+   * (`ERR_PROVIDER_UNAVAILABLE`) unless `fallback` allows another.
+   */
+  readonly providers?: readonly ProviderName[] | undefined
+  /**
+   * Whether the next provider of the list, and in the end the CPU, takes the place of one that is not available; false by
+   * default. `backend.fallback` tells of it, and so does a warning of the process (`ONNXTUNE_FALLBACK`), once for each
+   * provider.
+   */
+  readonly fallback?: boolean | undefined
+}
+
+/** An array that an output is written to, or a tensor that holds one. */
+export type OutputTarget =
+  TypedArray | { readonly data: TypedArray | readonly string[]; readonly type?: DType | undefined }
+
+/** Options of {@link OnnxModule.runSync}. */
+export interface RunSyncOptions {
+  /** Names of the outputs wanted, one or more; all by default. The others are computed and not copied. */
+  readonly outputs?: readonly string[] | undefined
+  /**
+   * Arrays to write outputs to, by the outputs' names; the tensors of those outputs are made on them. Each must hold the
+   * output's type and have exactly its length when the run ends (`ERR_INTO`); otherwise nothing is written to it, while
+   * arrays of other outputs may have been. Its contents are undefined until the run ends. Only the array of a tensor that
+   * is given is used: its `dims` stay as they are.
+   */
+  readonly into?: Readonly<Record<string, OutputTarget>> | undefined
+  /** Whether inputs by names that the graph doesn't have are ignored instead of refused; false by default. */
+  readonly ignoreExtraInputs?: boolean | undefined
 }
 
 /** Options of {@link OnnxModule.run}. */
-export interface RunOptions extends CancelOptions {}
+export interface RunOptions extends RunSyncOptions, CancelOptions {
+  /**
+   * Milliseconds after which the call, waiting or running, ends with `ERR_TIMEOUT`; above 0, at most 2^31 - 1, none by
+   * default. A timer of the event loop keeps them, so they are counted from the call and overrun while the loop is busy.
+   */
+  readonly timeoutMs?: number | undefined
+}
 
-/** A backend with all its settings. */
+/** A backend with all its settings; what was left out has the default of {@link SessionSettings}. */
 export interface BackendConfig {
   readonly name: 'onnxruntime'
   readonly threads: number
   readonly spinning: boolean
   readonly graphOptimization: GraphOptimization
+  readonly executionMode?: ExecutionMode
+  readonly interOpThreads?: number
+  readonly flushDenormals?: boolean
+  readonly memoryArena?: boolean
+  readonly memoryPattern?: boolean
+  readonly dimensionOverrides?: Readonly<Record<string, number>>
+  readonly configEntries?: Readonly<Record<string, string>>
 }
 
 /** All that it takes to run a model the same way again. */
@@ -347,6 +449,42 @@ export interface BackendInfo {
   /** Path of the library. */
   readonly library: string
   readonly settings: Settings
+  /** The first provider that was asked for and is not available; null where none was missed. */
+  readonly fallback: { readonly requested: ProviderName; readonly reason: string } | null
+}
+
+/** The part of a graph that one provider runs. */
+export interface Placement {
+  /** As ONNX Runtime names it: `CPUExecutionProvider`. */
+  readonly provider: string
+  readonly nodes: number
+  /**
+   * Nodes by operator, `domain::Op` outside the standard domain: of the graph as it is when it is divided between
+   * providers, before providers merge nodes of their own.
+   */
+  readonly operators: Readonly<Record<string, number>>
+}
+
+/** The time that one operator took on one provider. */
+export interface OperatorTime {
+  /** Without its domain. */
+  readonly operator: string
+  readonly provider: string
+  /** Nodes run, over all runs. */
+  readonly calls: number
+  readonly totalMs: number
+  /** Of the time of all operators, from 0 to 1. */
+  readonly share: number
+}
+
+/** What a module spent its time on. */
+export interface Profile {
+  /** Of the trace in Chrome's format, which chrome://tracing and Perfetto show. */
+  readonly path: string
+  /** Runs recorded. */
+  readonly runs: number
+  /** The costliest first. */
+  readonly operators: readonly OperatorTime[]
 }
 
 /**
@@ -361,10 +499,11 @@ export declare class OnnxModule {
   protected constructor(...internal: never)
 
   /**
-   * Loads a model.
+   * Loads a model on a thread of its own.
    * @throws TypeError | RangeError `ERR_SOURCE`, `ERR_OPTION`
-   * @throws OnnxTuneError `ERR_MODEL_…`, `ERR_EXTERNAL_DATA_…`, `ERR_RUNTIME_…`, and `ERR_IR_UNSUPPORTED`,
-   *   `ERR_OPSET_UNSUPPORTED` or `ERR_OPERATOR_UNSUPPORTED` for what the runtime cannot run
+   * @throws OnnxTuneError `ERR_MODEL_…`, `ERR_EXTERNAL_DATA_…`, `ERR_RUNTIME_…`, `ERR_CONFIG_ENTRY`,
+   *   `ERR_PROVIDER_UNAVAILABLE`, and `ERR_IR_UNSUPPORTED`, `ERR_OPSET_UNSUPPORTED` or `ERR_OPERATOR_UNSUPPORTED` for
+   *   what the runtime cannot run
    * @throws AbortError
    */
   static load(source: ModelSource, options?: LoadOptions): Promise<OnnxModule>
@@ -374,16 +513,45 @@ export declare class OnnxModule {
   readonly backend: BackendInfo
 
   /**
-   * Runs the model off the event loop.
-   * @throws TypeError | RangeError `ERR_INPUT_…` with `input`, `expected` and `received`; `ERR_OPTION`
-   * @throws OnnxTuneError `ERR_RUN_FAILED`, `ERR_OUTPUT_UNREADABLE`, `ERR_QUEUE_FULL` when too many calls wait,
-   *   `ERR_DISPOSED`
+   * What runs the graph's nodes, read back from the runtime.
+   * @throws OnnxTuneError `ERR_DISPOSED`
+   */
+  readonly placement: readonly Placement[]
+
+  /**
+   * Runs the model off the event loop, on one of the module's threads; calls are begun in their order.
+   *
+   * The event loop waits in two cases only. A model that is known to take less than 20 µs, by the average of recent runs,
+   * is waited for inside the call, for at most 30 µs, if one of the threads is awake and no other result is awaited: to be
+   * woken would cost more. And with `inline: 'auto'` a model that is known to take less than 100 µs runs on the calling
+   * thread. Results and errors are the same.
+   * @throws TypeError | RangeError `ERR_INPUT_…` with `input`, `expected` and `received`; `ERR_OUTPUT_UNKNOWN` and
+   *   `ERR_INTO` with `output`; `ERR_OPTION`
+   * @throws OnnxTuneError `ERR_RUN_FAILED`, `ERR_INTO` when an array has another length than its output,
+   *   `ERR_OUTPUT_UNREADABLE`, `ERR_QUEUE_FULL` when too many calls wait, `ERR_TIMEOUT`, `ERR_DISPOSED`
    * @throws AbortError
    */
   run<O extends { [K in keyof O]: OutputValue } = Outputs>(inputs: Inputs, options?: RunOptions): Promise<O>
 
-  /** Runs the model on the calling thread, and holds the event loop meanwhile. Throws what `run` rejects with. */
-  runSync<O extends { [K in keyof O]: OutputValue } = Outputs>(inputs: Inputs): O
+  /**
+   * Runs the model on the calling thread, past the queue, and holds the event loop meanwhile. Throws what `run` rejects
+   * with.
+   */
+  runSync<O extends { [K in keyof O]: OutputValue } = Outputs>(inputs: Inputs, options?: RunSyncOptions): O
+
+  /**
+   * Runs the model once on zeros, as `run` does, so that the first real call is not the slow one.
+   * @param shapes by the inputs' names; a dimension that is neither given nor known is 1
+   * @throws TypeError | RangeError `ERR_OPTION`, and what `run` gives
+   */
+  warmup(shapes?: Readonly<Record<string, readonly number[]>>): Promise<void>
+
+  /**
+   * Ends `profiling` and sums the trace up, on a thread of its own; null where it was off or has ended. A module that is
+   * disposed before writes its trace all the same.
+   * @throws OnnxTuneError `ERR_PROFILE` when the trace could not be written or read, `ERR_DISPOSED`
+   */
+  endProfiling(): Promise<Profile | null>
 
   /** Takes no more runs; settles when those that were accepted have ended and the memory is freed. May be repeated. */
   dispose(): Promise<void>
@@ -648,6 +816,13 @@ export interface BackendPins {
   readonly callers: number | null
   readonly spinning: boolean | null
   readonly graphOptimization: GraphOptimization | null
+  readonly executionMode: ExecutionMode | null
+  readonly interOpThreads: number | null
+  readonly flushDenormals: boolean | null
+  readonly memoryArena: boolean | null
+  readonly memoryPattern: boolean | null
+  readonly dimensionOverrides: Readonly<Record<string, number>> | null
+  readonly configEntries: Readonly<Record<string, string>> | null
 }
 
 /** A strategy as reports keep it. */
@@ -786,6 +961,31 @@ export interface Versions {
  */
 export declare function versions(): Promise<Versions>
 
+/** How much a log line matters, the most first. */
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace'
+
+/** What this package or ONNX Runtime has to say. */
+export interface LogLine {
+  readonly level: LogLevel
+  /** What it comes from: `onnxruntime` or a part of this package. */
+  readonly target: string
+  readonly message: string
+}
+
+/** Options of {@link setLogger}. */
+export interface LogOptions {
+  /** The least level that is told; `'warn'` by default. */
+  readonly level?: LogLevel | undefined
+}
+
+/**
+ * Sends log lines to a callback, on the event loop; null ends it. There is one callback in a process, and by default none:
+ * nothing is printed. Lines that come faster than the event loop takes them may be lost. What the callback throws is an
+ * uncaught exception. Without a callback `ONNXTUNE_LOG=warn` (or another level) in the environment prints to stderr.
+ * @throws TypeError `ERR_OPTION`
+ */
+export declare function setLogger(callback: ((line: LogLine) => void) | null, options?: LogOptions): void
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Errors
 
@@ -802,12 +1002,14 @@ export type OnnxTuneErrorCode =
   | 'ERR_CHECKPOINT_UNREADABLE'
   | 'ERR_CHECKPOINT_UNWRITABLE'
   | 'ERR_CHECKPOINT_VERSION'
+  | 'ERR_CONFIG_ENTRY'
   | 'ERR_CONSTRUCTOR'
   | 'ERR_DATASET'
   | 'ERR_DATASET_BATCH'
   | 'ERR_DATASET_EMPTY'
   | 'ERR_DATASET_SAMPLE'
   | 'ERR_DATASET_SHAPE'
+  | 'ERR_DIMENSION_OVERRIDE'
   | 'ERR_DISPOSED'
   | 'ERR_EXTERNAL_DATA_INVALID'
   | 'ERR_EXTERNAL_DATA_MISSING'
@@ -821,6 +1023,7 @@ export type OnnxTuneErrorCode =
   | 'ERR_INPUT_UNKNOWN'
   | 'ERR_INPUT_VALUE'
   | 'ERR_INTERNAL'
+  | 'ERR_INTO'
   | 'ERR_IR_UNSUPPORTED'
   | 'ERR_MODEL_CHANGED'
   | 'ERR_MODEL_EMPTY'
@@ -836,7 +1039,10 @@ export type OnnxTuneErrorCode =
   | 'ERR_OPERATOR_UNSUPPORTED'
   | 'ERR_OPSET_UNSUPPORTED'
   | 'ERR_OPTION'
+  | 'ERR_OUTPUT_UNKNOWN'
   | 'ERR_OUTPUT_UNREADABLE'
+  | 'ERR_PROFILE'
+  | 'ERR_PROVIDER_UNAVAILABLE'
   | 'ERR_QUEUE_FULL'
   | 'ERR_RUNTIME_ALREADY_LOADED'
   | 'ERR_RUNTIME_ARCHITECTURE'
@@ -848,6 +1054,7 @@ export type OnnxTuneErrorCode =
   | 'ERR_SOURCE'
   | 'ERR_TENSOR'
   | 'ERR_THREAD'
+  | 'ERR_TIMEOUT'
   | 'ERR_TUNE_BASELINE'
   | 'ERR_TUNE_NO_CANDIDATE'
 
@@ -856,6 +1063,8 @@ export interface ErrorDetails {
   readonly code: OnnxTuneErrorCode
   /** Name of the graph's input concerned. */
   readonly input?: string | undefined
+  /** Name of the graph's output concerned. */
+  readonly output?: string | undefined
   readonly expected?: unknown
   readonly received?: unknown
   /** What to do about it; the message ends with it. */
@@ -881,6 +1090,8 @@ export declare class OnnxTuneError extends Error implements ErrorDetails {
   readonly code: OnnxTuneErrorCode
   /** Name of the graph's input concerned. */
   readonly input?: string
+  /** Name of the graph's output concerned. */
+  readonly output?: string
   readonly expected?: unknown
   readonly received?: unknown
   /** What to do about it; the message ends with it. */

@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 export const root = fileURLToPath(new URL('..', import.meta.url))
 export const entry = pathToFileURL(join(root, 'index.js')).href
 export const python = process.env.PYTHON ?? 'python3'
+export const engine = process.versions.bun ? 'Bun' : process.versions.deno ? 'Deno' : 'Node'
 
 const models = join(root, '.cache', 'models')
 if (!existsSync(join(models, 'generated'))) execFileSync(python, ['scripts/make_models.py'], { cwd: root })
@@ -37,7 +38,9 @@ export function scratch() {
 const KILL_AFTER_MS = 20_000
 
 // Runs an ES module that finds the package as `onnxtune` (at ENTRY), `generated` and `assert`; gives how it ended.
-export async function runProgram(source, { args = [], env = {}, cwd = root, killAfterMs = KILL_AFTER_MS } = {}) {
+// `wrap` is a command that is given the command line to run.
+export async function runProgram(source, options = {}) {
+  const { args = [], env = {}, cwd = root, killAfterMs = KILL_AFTER_MS, wrap = [] } = options
   const head = `import assert from 'node:assert/strict'
     import * as onnxtune from ${JSON.stringify(entry)}
     const ENTRY = ${JSON.stringify(entry)}
@@ -47,7 +50,10 @@ export async function runProgram(source, { args = [], env = {}, cwd = root, kill
   const folder = mkdtempSync(join(tmpdir(), 'onnxtune-program-'))
   const file = join(folder, 'program.mjs')
   writeFileSync(file, head + source)
-  const child = spawn(process.execPath, [...args, file], {
+  // Deno takes the arguments of Node only from a process that starts it itself.
+  const denoArgs = wrap.length > 0 && engine === 'Deno' ? ['run', '--allow-all', '--unstable-detect-cjs'] : []
+  const [command, ...rest] = [...wrap, process.execPath, ...denoArgs, ...args, file]
+  const child = spawn(command, rest, {
     cwd,
     env: { ...Object.fromEntries(inherited), ...env },
     stdio: ['ignore', 'pipe', 'pipe']

@@ -245,7 +245,7 @@ const VALUES = {
   callers: [0, 2n, {}],
   spinning: ['yes', 1, null],
   graphOptimization: ['fastest', 3, null],
-  externalData: [null, 5, 'file', { 'a.data': 'text' }]
+  externalData: [null, 5, { 'a.data': 'text' }]
 }
 for (const [name, values] of Object.entries(VALUES)) {
   test(`load refuses wrong values of ${name}`, async () => {

@@ -9,10 +9,10 @@ import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
 
 import { OnnxModule, OnnxTuneError, inspect, tune } from '../index.js'
-import { generated, nextTurn, numbers, plain, root, scratch, sleep, throwsFault } from './helpers.mjs'
+import { engine, generated, nextTurn, numbers, plain, root, scratch, sleep, throwsFault } from './helpers.mjs'
 
 setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc')
+const collectGarbage = engine === 'Bun' ? () => globalThis.Bun.gc(true) : runInNewContext('gc')
 const limit = { timeout: 20_000 }
 
 test('each of 64 parallel runs gets its own result', limit, async () => {

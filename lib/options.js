@@ -107,7 +107,7 @@ const arrayOf = (check) => (value, name) => {
 
 /** @type {Check} */
 const string = (value, name) => {
-  if (typeof value !== 'string') throw wrong(value, name, 'a string')
+  if (typeof value !== 'string' || value.includes('\0')) throw wrong(value, name, 'a string without NUL')
 }
 
 /** @type {Check} */

@@ -49,15 +49,17 @@ function targets(infos, into) {
 /** @param {ValueInfo} info @param {any} given */
 function target(info, given) {
   const array = ArrayBuffer.isView(given) ? given : given?.data
-  const storage = info.dtype === null ? undefined : STORAGE[info.dtype]
+  // A tensor must not say that it holds another type, such as bfloat16 in the bits of a float16.
+  const type = array === given ? info.dtype : (given?.type ?? info.dtype)
+  const storage = info.dtype === type ? STORAGE[type ?? ''] : undefined
   if (storage !== undefined && (array instanceof storage.array || storage.accepts.includes(arrayKind(array) ?? ''))) {
     return array
   }
-  const kind = arrayKind(array)
+  const kind = info.dtype === type ? arrayKind(array) : `a ${type} tensor`
   throw typeError(`output ${show(info.name)} is a ${info.type} and cannot be written to ${kind ?? show(given)}`, {
     code: 'ERR_INTO',
     output: info.name,
-    expected: storage?.accepts ?? [],
+    expected: STORAGE[info.dtype ?? '']?.accepts ?? [],
     received: kind ?? typeof given
   })
 }

@@ -35,6 +35,7 @@ const node = {
   ]
 }
 const ENGINES = {
+  'node20.3': node,
   node20: node,
   node22: node,
   node24: { ...node, mustPass: FLOAT16 },

@@ -62,6 +62,7 @@ impl From<RuntimeError> for ErrorReport {
             RuntimeError::Opset { .. } => ("ERR_OPSET_UNSUPPORTED", None),
             RuntimeError::Operator { .. } => ("ERR_OPERATOR_UNSUPPORTED", None),
             RuntimeError::Load { .. } => ("ERR_MODEL_LOAD", None),
+            RuntimeError::Dimension { .. } => ("ERR_DIMENSION_OVERRIDE", None),
             RuntimeError::ConfigKey { .. } => ("ERR_CONFIG_ENTRY", None),
             RuntimeError::Provider { .. } => ("ERR_PROVIDER_UNAVAILABLE", None),
             RuntimeError::Profile { .. } => ("ERR_PROFILE", None),

@@ -18,14 +18,16 @@ function handle(error: unknown) {
     expectTypeOf(error).toExtend<Error>()
     expectTypeOf(error.code).toEqualTypeOf<OnnxTuneErrorCode>()
     expectTypeOf(error.input).toEqualTypeOf<string | undefined>()
+    expectTypeOf(error.output).toEqualTypeOf<string | undefined>()
     expectTypeOf(error.library).toEqualTypeOf<string | undefined>()
     expectTypeOf(error.expected).toEqualTypeOf<unknown>()
     if (error.code === 'ERR_QUEUE_FULL') return 'busy'
     // @ts-expect-error there is no such code
     if (error.code === 'ERR_QUEUE_FUL') return 'busy'
   } else if (error instanceof TypeError || error instanceof RangeError) {
-    const { code, input } = error as ArgumentError
+    const { code, input, output } = error as ArgumentError
     expectTypeOf(code).toEqualTypeOf<OnnxTuneErrorCode>()
+    expectTypeOf(output).toEqualTypeOf<string | undefined>()
     expectTypeOf(input).toEqualTypeOf<string | undefined>()
   }
   return undefined

@@ -21,6 +21,7 @@ void readGraph('model.onnx', { signal: undefined, externalData: undefined })
 void readGraph(5)
 // @ts-expect-error a slip in an option's name
 void readGraph('model.onnx', { external: {} })
+void readGraph(new Uint8Array(8), { externalData: '/models' })
 // @ts-expect-error external data are bytes
 void readGraph(new Uint8Array(8), { externalData: { 'weights.bin': 'weights.bin' } })
 // @ts-expect-error facts are read only

@@ -14,6 +14,7 @@ const named: Inputs = { x: theirs, y: new ort.Tensor('int64', [1n, 2n]), z: thei
 void module.run(named)
 void module.run(theirs)
 void module.run([theirs, theirs])
+void module.run({ sequence: [theirs, theirs] }, { into: { y: theirs } })
 expectTypeOf<ort.Tensor.Type>().toExtend<DType>()
 
 // Ours have what code reads of theirs. (Theirs have textures, GPU buffers and images besides.)

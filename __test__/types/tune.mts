@@ -16,6 +16,7 @@ import {
 
 const samples = [{ x: new Float32Array(6) }]
 const backend = new ONNXRuntimeBackend({ threads: 1, spinning: true })
+void new ONNXRuntimeBackend({ executionMode: 'parallel', memoryArena: false, dimensionOverrides: { batch: 1 } })
 const strategies: Strategy[] = [
   new OneBackendStrategy(backend),
   new MaxThroughputStrategy(),
@@ -51,6 +52,7 @@ expectTypeOf(tuned.report.describe()).toEqualTypeOf<string>()
 const json: TuneReportJson = tuned.report.toJSON()
 if (json.strategy.name === 'OneBackendStrategy') {
   expectTypeOf(json.strategy.backend.threads).toEqualTypeOf<number | null>()
+  expectTypeOf(json.strategy.backend.memoryArena).toEqualTypeOf<boolean | null>()
 }
 
 await tuned.save(new URL('file:///model.tuned'), { signal: AbortSignal.timeout(1000) })
@@ -74,6 +76,8 @@ void new OneBackendStrategy()
 void new OneBackendStrategy({ threads: 1 })
 // @ts-expect-error a slip in an option's name
 void new ONNXRuntimeBackend({ thread: 1 })
+// @ts-expect-error how a module is served is no part of what is tuned
+void new ONNXRuntimeBackend({ queueLimit: 8 })
 // @ts-expect-error one size is a list, too
 void tune('model.onnx', samples, { batchSizes: 2 })
 // @ts-expect-error limits are by name

@@ -80,6 +80,11 @@ pub fn load_module<'env>(
             model => model?,
         };
         model.check_external_data()?;
+        if let (Some(source), Some(target)) = (model.path(), &options.serving.files.optimized_model_path)
+            && source.canonicalize().is_ok_and(|source| target.canonicalize().is_ok_and(|target| source == target))
+        {
+            return Err(ErrorReport::new("ERR_OPTION", "options.optimizedModelPath is the model itself"));
+        }
         let settings = options.settings.over(&Settings::untuned());
         serve(Arc::new(model), settings, &options.serving, None, &cancel)
     })

@@ -76,7 +76,7 @@ impl Target {
     }
 
     /// Writes the output to the array; says whether there is one.
-    unsafe fn fill(self, env: sys::napi_env, value: &Value) -> napi::Result<bool> {
+    unsafe fn fill(self, env: sys::napi_env, value: &Value, index: usize) -> napi::Result<bool> {
         let view = match self {
             Target::None => return Ok(false),
             Target::View(view) => view,
@@ -89,7 +89,7 @@ impl Target {
             },
         };
         match value.as_tensor() {
-            Some(tensor) if tensor.dtype() != DType::String => view.fill(tensor.bytes()).map_err(to_napi)?,
+            Some(tensor) if tensor.dtype() != DType::String => view.fill(tensor.bytes(), index).map_err(to_napi)?,
             _ => {
                 return Err(to_napi(ErrorReport::new(
                     "ERR_INTO",
@@ -122,7 +122,7 @@ impl Outputs {
             let none = Value::None;
             let value = |index: usize| values.as_ref().ok().and_then(|values| values.get(index)).unwrap_or(&none);
             let filled: SmallVec<[_; 4]> =
-                into.into_iter().enumerate().map(|(index, target)| target.fill(env, value(index))).collect();
+                into.into_iter().enumerate().map(|(index, target)| target.fill(env, value(index), index)).collect();
             let values = values.map_err(to_napi)?;
             let filled = filled.into_iter().collect::<napi::Result<SmallVec<[bool; 4]>>>()?;
             let is_filled = |index: usize| filled.get(index).copied().unwrap_or(false);

@@ -67,9 +67,11 @@ impl RawView {
     }
 
     /// Writes `bytes` over the array, which must be as long.
-    pub fn fill(&self, bytes: &[u8]) -> Result<(), ErrorReport> {
+    pub fn fill(&self, bytes: &[u8], output: usize) -> Result<(), ErrorReport> {
         if self.len != bytes.len() {
-            let message = format!("an array given in `into` has {} bytes, but its output {}", self.len, bytes.len());
+            let (given, needed) = (self.len, bytes.len());
+            let message =
+                format!("the array given in `into` for output #{output} has {given} bytes and needs {needed}");
             return Err(ErrorReport::new("ERR_INTO", message));
         }
         if !bytes.is_empty() {

@@ -112,6 +112,19 @@ impl GraphInfo {
     }
 }
 
+impl Model {
+    /// The symbolic dimensions of the graph's inputs, in order, repeated as they are.
+    pub fn symbols(&self) -> Vec<String> {
+        let (inputs, _) = self.proto().graph.as_ref().map(signature).unwrap_or_default();
+        let dims = inputs.into_iter().flat_map(|input| input.shape.unwrap_or_default());
+        let symbol = |dim| match dim {
+            Dim::Symbol(symbol) => Some(symbol),
+            _ => None,
+        };
+        dims.filter_map(symbol).collect()
+    }
+}
+
 /// The public name of an operator or function.
 pub(super) fn operator_name(domain: &str, name: &str) -> String {
     match standard(domain) {

@@ -37,6 +37,11 @@ fn declared<'a>(model: &'a Model, name: &str) -> Option<&'a TypeProto> {
 }
 
 fn make_sequence(declared: &TypeProto) -> Result<OrtValue, String> {
+    // What an optional holds is given as such.
+    let declared = match &declared.value {
+        Some(type_proto::Value::OptionalType(optional)) => optional.elem_type.as_deref().unwrap_or(declared),
+        _ => declared,
+    };
     let element = match &declared.value {
         Some(type_proto::Value::SequenceType(sequence)) => {
             sequence.elem_type.as_ref().and_then(|kind| kind.value.as_ref())

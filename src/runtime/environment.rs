@@ -99,7 +99,10 @@ impl Runtime {
         let library = std::fs::read(&self.path)
             .map_err(|error| RuntimeError::LibraryInvalid { path: self.path.clone(), reason: error.to_string() })?;
         let known = |key: &str| memchr::memmem::find(&library, format!("\0{key}\0").as_bytes()).is_some();
-        match keys.find(|key| !key.contains('.') || !known(key)) {
+        // The library holds other strings with a dot; its keys begin with one of these.
+        const KINDS: [&str; 5] = ["session.", "ep.", "optimization.", "mlas.", "memory."];
+        let kind = |key: &str| KINDS.iter().any(|kind| key.starts_with(kind));
+        match keys.find(|key| !kind(key) || !known(key)) {
             Some(key) => Err(RuntimeError::ConfigKey { key: key.clone(), runtime: self.version.clone() }),
             None => Ok(()),
         }

@@ -37,6 +37,8 @@ pub enum RuntimeError {
     Load { reason: String },
     #[error("ONNX Runtime {runtime} has no configuration entry {key:?}")]
     ConfigKey { key: String, runtime: String },
+    #[error("no input of the graph has a dimension {name:?} to override; there are: {known}")]
+    Dimension { name: String, known: String },
     #[error("the execution provider {provider:?} is not available: {reason}")]
     Provider { provider: String, reason: String },
     #[error("the profile {} can't be read: {reason}", .path.display())]

@@ -7,6 +7,7 @@ mod api;
 mod blame;
 mod blank;
 mod cancel;
+mod denormals;
 mod environment;
 mod error;
 pub mod library;

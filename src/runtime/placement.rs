@@ -15,7 +15,8 @@ use super::api::{call, check};
 pub struct Placement {
     pub provider: String,
     pub nodes: usize,
-    /// Nodes by operator, after optimisation; `domain::Op` outside the standard domain.
+    /// Nodes by operator, as the graph was divided: after basic optimisation, before fusions. `domain::Op` outside the
+    /// standard domain.
     pub operators: BTreeMap<String, usize>,
 }
 

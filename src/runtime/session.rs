@@ -21,6 +21,7 @@ use super::{
     api::{call, check},
     blame,
     blank::{EmptySequence, WithoutOptionals},
+    denormals::FlushDenormals,
     options::configure,
     placement, signature,
     value::OrtValue,
@@ -39,6 +40,7 @@ pub struct Session {
     empty: Vec<EmptySequence>,
     without_optionals: Option<WithoutOptionals>,
     profiling: AtomicBool,
+    flush_denormals: bool,
     /// Weights given in memory, which the runtime reads as long as the session lives.
     _external: Vec<Bytes>,
 }
@@ -67,6 +69,7 @@ impl Session {
     ) -> Result<Session, RuntimeError> {
         let runtime = Runtime::get()?;
         runtime.check_config_keys(options.config_entries.keys())?;
+        check_overrides(model, options.dimension_overrides.keys())?;
         let failed = |message: &str| match cancel.is_cancelled() {
             true => RuntimeError::Cancelled,
             false => blame::locate(RuntimeError::from_load(message, runtime.version()), model),
@@ -87,6 +90,7 @@ impl Session {
             inputs: names(inner.inputs().iter().map(|input| input.name()).collect())?,
             outputs: names(inner.outputs().iter().map(|output| output.name()).collect())?,
             memory: MemoryInfo::cpu().map_err(|message| failed(&message))?,
+            flush_denormals: options.flush_denormals == Some(true),
             profiling: AtomicBool::new(files.profile_prefix.is_some()),
             _external: model.external().iter().map(|(_, data)| data.clone()).collect(),
             inner,
@@ -153,6 +157,7 @@ impl Session {
 
         let options = cancel.map(|_| RunOptions::new().map(Arc::new)).transpose().map_err(failed)?;
         let _guard = cancel.zip(options.clone()).map(|(token, options)| token.on_cancel(move || options.terminate()));
+        let _mode = self.flush_denormals.then(FlushDenormals::new);
         // SAFETY: all arrays are as long as said and live through the call; names are NUL-terminated; the session is
         // alive, and ORT documents Run as thread-safe for one session.
         let status = call!(Run(
@@ -205,6 +210,17 @@ impl Names {
         let names = names.iter().map(|&name| CString::new(name)).collect::<Result<Vec<_>, _>>();
         let names = names.map_err(|error| error.to_string())?;
         Ok(Names { pointers: names.iter().map(|name| name.as_ptr()).collect(), names })
+    }
+}
+
+/// Refuses overrides of symbols that no input of the graph has; the runtime would take them and do nothing.
+fn check_overrides<'a>(model: &Model, mut names: impl Iterator<Item = &'a String>) -> Result<(), RuntimeError> {
+    let mut known: Vec<String> = model.symbols();
+    known.sort();
+    known.dedup();
+    match names.find(|name| !model.is_opaque() && !known.contains(name)) {
+        Some(name) => Err(RuntimeError::Dimension { name: name.clone(), known: known.join(", ") }),
+        None => Ok(()),
     }
 }
 

@@ -94,6 +94,13 @@ impl OrtValue {
     }
 
     pub(super) fn into_value(self) -> Result<TensorValue, String> {
+        // First of all: an absent optional tells of a type that it has no value of.
+        let mut present = 0;
+        // SAFETY: a live value and a place for the answer.
+        call!(HasValue(self.0, &mut present))?;
+        if present == 0 {
+            return Ok(TensorValue::None);
+        }
         let mut kind = ONNXType::ONNX_TYPE_UNKNOWN;
         // SAFETY: a live value and a place for the answer.
         call!(GetValueType(self.0, &mut kind))?;
@@ -106,8 +113,7 @@ impl OrtValue {
             ONNXType::ONNX_TYPE_MAP => {
                 Ok(TensorValue::Map { keys: self.part(0)?.into_tensor()?, values: self.part(1)?.into_tensor()? })
             }
-            ONNXType::ONNX_TYPE_OPTIONAL => Ok(TensorValue::None),
-            _ => Err("neither a tensor, a sequence, a map nor an optional".into()),
+            _ => Err("neither a tensor, a sequence nor a map".into()),
         }
     }
 
