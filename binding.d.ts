@@ -63,6 +63,12 @@ export declare class NativeModule {
   save(path: string, cancel?: Cancel | undefined | null): Promise<void>
 }
 
+/**
+ * Ends all work of this environment and waits for it a while. To be called when the process exits: Node closes
+ * environments of workers only, and the runtime's globals go away under the threads that still use them.
+ */
+export declare function endWork(): void
+
 /** Times the module on a dataset; `options` is JSON, the result `InspectReport` as JSON, events the number of calls made. */
 export declare function inspect(module: NativeModule, dataset: NativeDataset, options: string, progress: (event: string) => void, cancel?: Cancel | undefined | null): Promise<string>
 

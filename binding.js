@@ -781,6 +781,7 @@ module.exports = nativeBinding
 module.exports.Cancel = nativeBinding.Cancel
 module.exports.NativeDataset = nativeBinding.NativeDataset
 module.exports.NativeModule = nativeBinding.NativeModule
+module.exports.endWork = nativeBinding.endWork
 module.exports.inspect = nativeBinding.inspect
 module.exports.loadCheckpoint = nativeBinding.loadCheckpoint
 module.exports.loadModule = nativeBinding.loadModule

@@ -1,7 +1,10 @@
 'use strict'
 
-const { Cancel } = require('../binding.js')
+const { Cancel, endWork } = require('../binding.js')
 const { AbortError, OnnxTuneError, fromNative, typeError } = require('./errors.js')
+
+// What still works in native code must not meet a runtime whose globals are gone.
+process.once('exit', () => endWork())
 
 /**
  * Makes a native call that `signal` and a deadline can cancel, and gives its result or the public error.

@@ -28,11 +28,13 @@ const FLOAT16 = /float16 is taken as Float16Array/
 const node = {
   name: 'Node',
   program: 'bin/node',
+  // The first releases of Node 20 have no reporter for JUnit.
   args: (file, report) => [
     '--test',
-    ...['--test-reporter=junit', `--test-reporter-destination=${report}`],
+    ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
     ...['--test-reporter=spec', '--test-reporter-destination=stdout', file]
-  ]
+  ],
+  read: readTap
 }
 const ENGINES = {
   'node20.3': node,
@@ -58,6 +60,7 @@ const ENGINES = {
     program: 'deno',
     // Outside of node_modules it takes .js for an ES module unless it is told to look.
     args: (file, report) => ['test', '-A', '--no-check', '--unstable-detect-cjs', `--junit-path=${report}`, file],
+    read: readJUnit,
     mustPass: FLOAT16
   }
 }
@@ -113,29 +116,35 @@ const unescape = (text) =>
     name ? ENTITIES[name] : String.fromCodePoint(decimal ? Number(decimal) : parseInt(hex, 16))
   )
 
-// The tests of a JUnit report: name, outcome, and the reason of a skip where the engine gives one.
-function readReport(path) {
-  if (!existsSync(path)) return []
+// The tests of a report: name, outcome, and the reason of a skip where the format has it.
+function readTap(report) {
+  const points = /^(not )?ok \d+ - (.*?)(?: # (?:(SKIP)|TODO)(?: (.*))?)?$/gm
+  return [...report.matchAll(points)].map(([, not, name, skip, reason]) => ({
+    name: name.replaceAll(/\\([\\#])/g, '$1'),
+    outcome: skip ? 'skipped' : not ? 'failed' : 'passed',
+    reason
+  }))
+}
+
+function readJUnit(report) {
   const cases = /<testcase((?:\s+[\w:-]+="[^"]*")*)\s*(?:\/>|>(.*?)<\/testcase>)/gs
-  return [...readFileSync(path, 'utf8').matchAll(cases)].map(([, attributes, body = '']) => {
-    const skipped = /<skipped\b[^>]*?(?:message="([^"]*)")?\s*\/?>/.exec(body)
-    const outcome = skipped ? 'skipped' : /<(failure|error)\b/.test(body) ? 'failed' : 'passed'
-    const name = unescape(/\sname="([^"]*)"/.exec(attributes)[1])
-    return { name, outcome, reason: skipped?.[1] && unescape(skipped[1]) }
+  return [...report.matchAll(cases)].map(([, attributes, body = '']) => {
+    const outcome = /<skipped\b/.test(body) ? 'skipped' : /<(failure|error)\b/.test(body) ? 'failed' : 'passed'
+    return { name: unescape(/\sname="([^"]*)"/.exec(attributes)[1]), outcome }
   })
 }
 
 // Runs all files in one engine; gives its tests, and tells of what fails as it comes.
 async function runEngine(id, files) {
-  const { name, program, args, mustPass } = ENGINES[id]
+  const { name, program, args, read, mustPass } = ENGINES[id]
   const path = join(cache, 'node_modules', id, program)
   const version = /\d+\.\d+\.\d+/.exec((await run(path, ['--version'])).output)[0]
   const engine = `${name} ${version}`
   const tests = []
   for (const file of files) {
-    const report = join(reports, `${id}-${file.replaceAll(sep, '-')}.xml`)
+    const report = join(reports, `${id}-${file.replaceAll(sep, '-')}`)
     const { output, ending } = await run(path, args(file, report))
-    const found = readReport(report)
+    const found = existsSync(report) ? read(readFileSync(report, 'utf8')) : []
     // A file that fails as a whole need not be in the report.
     if (ending !== 0 && !found.some(({ outcome }) => outcome === 'failed'))
       found.push({ name: `all of it (ended with ${ending})`, outcome: 'failed' })

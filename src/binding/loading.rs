@@ -58,7 +58,7 @@ pub fn read_graph<'env>(
     folder: Option<String>,
 ) -> napi::Result<PromiseRaw<'env, String>> {
     let source = read_source(path, bytes, external, folder);
-    on_thread(env, "graph", move || to_json(&Model::open(source)?.info()))
+    on_thread(env, "graph", &CancelToken::new(), move || to_json(&Model::open(source)?.info()))
 }
 
 /// Loads a model; `options` is JSON of the settings given, the rest takes its defaults.
@@ -74,7 +74,7 @@ pub fn load_module<'env>(
 ) -> napi::Result<PromiseRaw<'env, NativeModule>> {
     let options: LoadOptions = super::from_json(&options)?;
     let (source, cancel) = (read_source(path, bytes, external, folder), token(cancel));
-    on_thread(env, "load", move || {
+    on_thread(env, "load", &cancel.clone(), move || {
         let model = match Model::open(source.clone()) {
             Err(GraphError::OrtFormat { .. }) => Model::open_opaque(source)?,
             model => model?,
@@ -98,7 +98,7 @@ pub fn load_checkpoint<'env>(
     cancel: Option<&Cancel>,
 ) -> napi::Result<PromiseRaw<'env, NativeModule>> {
     let cancel = token(cancel);
-    on_thread(env, "load", move || {
+    on_thread(env, "load", &cancel.clone(), move || {
         let checkpoint = checkpoint::load(Path::new(&path), &cancel)?;
         let tuned = (checkpoint.report, checkpoint.manifest.model.sha256);
         let settings = checkpoint.manifest.settings;

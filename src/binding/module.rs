@@ -14,7 +14,7 @@ use super::{
     Cancel,
     inputs::read_inputs,
     outputs::{Outputs, Target},
-    promise::{LookOut, Settle, on_thread},
+    promise::{LookOut, Settle, follow_module, on_thread},
     runner::sync_runner,
     state::State,
     to_json, to_napi, token,
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     checkpoint,
     error::ErrorReport,
-    runtime::{Profile, Runtime},
+    runtime::{CancelToken, Profile, Runtime},
     serve::{Request, ServeError},
     tune::Machine,
 };
@@ -113,6 +113,7 @@ impl NativeModule {
     /// A function that runs on the calling thread.
     #[napi(catch_unwind, ts_return_type = "SyncRunner")]
     pub fn sync_runner<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
+        follow_module(env, &self.state)?;
         sync_runner(env, self.state.clone())
     }
 
@@ -127,7 +128,7 @@ impl NativeModule {
     #[napi(catch_unwind, ts_return_type = "Promise<string | null>")]
     pub fn end_profiling<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<String>>> {
         let served = self.state.served()?;
-        on_thread(env, "profile", move || {
+        on_thread(env, "profile", &CancelToken::new(), move || {
             let Some(path) = served.server.engine()?.end_profiling()? else { return Ok(None) };
             let profile = Profile::read(&path)?;
             Ok::<_, ErrorReport>(Some(to_json(&profile)?))
@@ -156,7 +157,7 @@ impl NativeModule {
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let served = self.state.served()?;
         let (report, cancel) = (self.state.info.report.clone().unwrap_or_default(), token(cancel));
-        on_thread(env, "save", move || {
+        on_thread(env, "save", &cancel.clone(), move || {
             let tuned = checkpoint::Tuned {
                 settings: &served.settings,
                 machine: Machine::here(Runtime::get()?.version()),

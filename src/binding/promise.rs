@@ -7,7 +7,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -19,8 +19,8 @@ use napi::{
     check_status, sys,
 };
 
-use super::to_napi;
-use crate::error::ErrorReport;
+use super::{state::State, to_napi};
+use crate::{error::ErrorReport, runtime::CancelToken};
 
 /// Makes the value on the JavaScript thread.
 type Resolver = Box<dyn FnOnce(sys::napi_env) -> napi::Result<sys::napi_value> + Send>;
@@ -37,14 +37,30 @@ unsafe impl Send for Deferred {}
 
 /// The results of an environment on their way to it.
 struct Completions {
-    state: Mutex<State>,
+    state: Mutex<Ready>,
     /// Promises not settled yet; counted on the JavaScript thread alone.
     pending: AtomicUsize,
     /// Results waiting, for the JavaScript thread while it looks out.
     arrived: AtomicUsize,
+    jobs: Mutex<Jobs>,
+    /// Told when a job has ended.
+    job_ended: Condvar,
 }
 
-struct State {
+/// Work of this environment on threads of its own, with what cancels it.
+#[derive(Default)]
+struct Jobs {
+    next: u64,
+    running: Vec<(u64, CancelToken)>,
+    /// Modules, whose runs are ended too.
+    modules: Vec<Weak<State>>,
+}
+
+/// How long a process that exits waits for such work to end. The runtime's globals go away at exit, and a thread that is
+/// creating a session would crash then.
+const EXIT_PATIENCE: Duration = Duration::from_millis(1500);
+
+struct Ready {
     /// Null once the environment is closing: nobody is left to hear of a result.
     wake: sys::napi_threadsafe_function,
     completed: Vec<Completed>,
@@ -53,7 +69,7 @@ struct State {
 }
 
 // SAFETY: calling a threadsafe function is its use on any thread; teardown takes it away under the same lock.
-unsafe impl Send for State {}
+unsafe impl Send for Ready {}
 
 impl Completions {
     /// Those of this environment, made on first use.
@@ -61,9 +77,15 @@ impl Completions {
         if let Some(completions) = env.get_instance_data::<Arc<Completions>>()? {
             return Ok(completions.clone());
         }
-        let state = Mutex::new(State { wake: ptr::null_mut(), completed: Vec::new(), looking: false });
+        let state = Mutex::new(Ready { wake: ptr::null_mut(), completed: Vec::new(), looking: false });
         let counts = || AtomicUsize::new(0);
-        let completions = Arc::new(Completions { state, pending: counts(), arrived: counts() });
+        let completions = Arc::new(Completions {
+            state,
+            pending: counts(),
+            arrived: counts(),
+            jobs: Mutex::default(),
+            job_ended: Condvar::new(),
+        });
         let name = env.create_string("onnxtune")?;
         let context = Arc::into_raw(completions.clone()).cast_mut().cast::<c_void>();
         let mut wake = ptr::null_mut();
@@ -118,7 +140,41 @@ impl Completions {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        // Nothing that can panic runs under the lock.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin_job(&self, cancel: CancelToken) -> u64 {
+        let mut jobs = self.jobs();
+        jobs.next += 1;
+        let id = jobs.next;
+        jobs.running.push((id, cancel));
+        id
+    }
+
+    fn end_job(&self, id: u64) {
+        self.jobs().running.retain(|(running, _)| *running != id);
+        self.job_ended.notify_all();
+    }
+
+    /// Cancels all work and waits for it, but not for ever.
+    fn end_jobs(&self) {
+        let end = Instant::now() + EXIT_PATIENCE;
+        let (tokens, modules) = {
+            let mut jobs = self.jobs();
+            let tokens: Vec<CancelToken> = jobs.running.iter().map(|(_, cancel)| cancel.clone()).collect();
+            (tokens, std::mem::take(&mut jobs.modules))
+        };
+        tokens.iter().for_each(CancelToken::cancel);
+        for module in modules.iter().filter_map(Weak::upgrade) {
+            module.stop(end.saturating_duration_since(Instant::now()));
+        }
+        let patience = end.saturating_duration_since(Instant::now());
+        let _ = self.job_ended.wait_timeout_while(self.jobs(), patience, |jobs| !jobs.running.is_empty());
+    }
+
+    fn state(&self) -> MutexGuard<'_, Ready> {
         // Nothing that can panic runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,6 +213,7 @@ unsafe fn settle_one(env: sys::napi_env, Deferred(deferred): Deferred, result: R
 unsafe extern "C" fn close(completions: *mut c_void) {
     // SAFETY: the reference that was given to the hook, taken back once.
     let completions = unsafe { Arc::from_raw(completions.cast::<Completions>()) };
+    completions.end_jobs();
     let mut state = completions.state();
     let wake = std::mem::replace(&mut state.wake, ptr::null_mut());
     let dropped = std::mem::take(&mut state.completed);
@@ -169,6 +226,21 @@ unsafe extern "C" fn close(completions: *mut c_void) {
 unsafe extern "C" fn finalize(_: sys::napi_env, context: *mut c_void, _: *mut c_void) {
     // SAFETY: the reference that was given as context, taken back once.
     drop(unsafe { Arc::from_raw(context.cast::<Completions>()) });
+}
+
+/// Has the runs of this module ended when the environment closes.
+pub fn follow_module(env: &Env, module: &Arc<State>) -> napi::Result<()> {
+    let completions = Completions::of(env)?;
+    let mut jobs = completions.jobs();
+    jobs.modules.retain(|module| module.strong_count() > 0);
+    jobs.modules.push(Arc::downgrade(module));
+    Ok(())
+}
+
+/// Ends all work of the environment and waits for it a while; for the process's exit.
+pub fn end_jobs(env: &Env) -> napi::Result<()> {
+    Completions::of(env)?.end_jobs();
+    Ok(())
 }
 
 /// The other end of a promise. Settles it exactly once: with an error if it is dropped unsettled, since a promise left
@@ -255,10 +327,11 @@ impl LookOut {
     }
 }
 
-/// Runs work on a thread of its own and gives a promise of its result.
+/// Runs work on a thread of its own and gives a promise of its result. `cancel` ends the work when the environment closes.
 pub fn on_thread<'env, T, E>(
     env: &'env Env,
     name: &'static str,
+    cancel: &CancelToken,
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> napi::Result<PromiseRaw<'env, T>>
 where
@@ -266,11 +339,13 @@ where
     E: Into<ErrorReport>,
 {
     let (settle, promise) = Settle::new(env)?;
+    let completions = settle.completions.clone();
+    let job = completions.begin_job(cancel.clone());
     // Shared, so that the promise can still be told when no thread can be started.
     let settle = Arc::new(Mutex::new(Some(settle)));
     let take = |settle: &Mutex<Option<Settle>>| settle.lock().unwrap_or_else(PoisonError::into_inner).take();
     let started = crate::serve::spawn(name, {
-        let settle = settle.clone();
+        let (settle, completions) = (settle.clone(), completions.clone());
         move || {
             let panicked = |_| Err(ErrorReport::new("ERR_INTERNAL", format!("the {name} thread panicked")));
             let result =
@@ -278,11 +353,13 @@ where
             if let Some(settle) = take(&settle) {
                 settle.finish(result);
             }
+            completions.end_job(job);
         }
     });
     if let Err(error) = started
         && let Some(settle) = take(&settle)
     {
+        completions.end_job(job);
         settle.finish(Err::<T, _>(error));
     }
     Ok(promise)

@@ -7,11 +7,14 @@ use napi::{
 };
 use napi_derive::napi;
 
-use super::{promise::on_thread, to_napi};
+use super::{
+    promise::{end_jobs, on_thread},
+    to_napi,
+};
 use crate::{
     error::ErrorReport,
     log,
-    runtime::{Runtime, follow_log_level, set_library},
+    runtime::{CancelToken, Runtime, follow_log_level, set_library},
 };
 
 /// Names the ONNX Runtime library to load.
@@ -20,10 +23,17 @@ pub fn set_runtime(library_path: String) -> napi::Result<()> {
     set_library(Path::new(&library_path)).map_err(to_napi)
 }
 
+/// Ends all work of this environment and waits for it a while. To be called when the process exits: Node closes
+/// environments of workers only, and the runtime's globals go away under the threads that still use them.
+#[napi(catch_unwind)]
+pub fn end_work(env: &Env) -> napi::Result<()> {
+    end_jobs(env)
+}
+
 /// Loads the runtime if it isn't loaded yet; gives its facts as JSON.
 #[napi(catch_unwind, ts_return_type = "Promise<string>")]
 pub fn versions<'env>(env: &'env Env) -> napi::Result<PromiseRaw<'env, String>> {
-    on_thread(env, "versions", || {
+    on_thread(env, "versions", &CancelToken::new(), || {
         let runtime = Runtime::get()?;
         Ok::<_, ErrorReport>(
             serde_json::json!({

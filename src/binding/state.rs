@@ -1,6 +1,9 @@
 //! What a module is, apart from the JavaScript object that stands for it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use napi::bindgen_prelude::Object;
 use serde::Serialize;
@@ -93,6 +96,13 @@ impl State {
     /// Takes what the module runs on away; nothing on a second call.
     pub fn dispose(&self) -> Option<Arc<Served>> {
         self.lock().take()
+    }
+
+    /// Ends its runs, for a process that exits.
+    pub fn stop(&self, patience: Duration) {
+        if let Ok(served) = self.served() {
+            served.server.stop(patience);
+        }
     }
 
     /// The outputs asked for, and what the graph declares for them.

@@ -87,7 +87,7 @@ pub fn tune<'env>(
     let options: TuneOptions = from_json(&options)?;
     let (served, samples) = (module.state().served()?, dataset.take());
     let (progress, cancel) = (progress_function(progress)?, token(cancel));
-    on_thread(env, "tune", move || {
+    on_thread(env, "tune", &cancel.clone(), move || {
         let baseline = served.settings.clone();
         let told = |event| send(&progress, &event);
         let tuned = tune::tune(&served.model, &served.graph, baseline, &samples, &options, &told, &cancel)?;
@@ -109,7 +109,7 @@ pub fn inspect<'env>(
     let options: InspectOptions = from_json(&options)?;
     let (served, samples) = (module.state().served()?, dataset.take());
     let (progress, cancel) = (progress_function(progress)?, token(cancel));
-    on_thread(env, "inspect", move || {
+    on_thread(env, "inspect", &cancel.clone(), move || {
         let told = |calls: usize| send(&progress, &calls);
         let report = tune::inspect(&served.server, served.graph.clone(), &samples, options, &told, &cancel)?;
         to_json(&report)

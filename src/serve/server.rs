@@ -75,6 +75,10 @@ struct Shared {
     waiting: AtomicUsize,
     /// Threads that look out.
     looking: AtomicUsize,
+    /// Ends the runs that have no token of their own.
+    stop: CancelToken,
+    /// Told when a caller has ended.
+    caller_ended: Condvar,
     /// Whether there is a processor beside the one that looks out; with one, nobody could hand over a job meanwhile.
     several: bool,
     /// Nanoseconds that recent runs took, as a moving average; 0 before the first.
@@ -99,6 +103,8 @@ impl Server {
             looking: AtomicUsize::new(0),
             cost: AtomicU64::new(0),
             several: super::available_threads() > 1,
+            stop: CancelToken::new(),
+            caller_ended: Condvar::new(),
         });
         let server = Server { shared, engine: Mutex::new(Some(engine.clone())) };
         for _ in 0..callers {
@@ -195,6 +201,21 @@ impl Server {
         }
     }
 
+    /// Ends everything at once, waiting calls and running ones, and waits for the threads; but not beyond `patience`. For a
+    /// process that exits: the runtime's globals go away then, and a run under way would crash. [`Server::run`] still works.
+    pub fn stop(&self, patience: Duration) {
+        let waiting = {
+            let mut queue = self.shared.queue();
+            queue.closed = true;
+            std::mem::take(&mut queue.jobs)
+        };
+        self.shared.wake.notify_all();
+        self.shared.stop.cancel();
+        waiting.into_iter().for_each(|job| (job.done)(Err(RuntimeError::Cancelled.into())));
+        let left = |queue: &mut Queue| queue.callers > 0;
+        let _ = self.shared.caller_ended.wait_timeout_while(self.shared.queue(), patience, left);
+    }
+
     fn held_engine(&self) -> MutexGuard<'_, Option<Arc<dyn Engine>>> {
         // Only ever cloned or replaced under the lock.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
@@ -224,12 +245,15 @@ impl Shared {
         queue.callers -= 1;
         let last = if queue.callers == 0 { std::mem::take(&mut queue.when_closed) } else { Vec::new() };
         drop(queue);
+        self.caller_ended.notify_all();
         last.into_iter().for_each(|when_closed| when_closed());
     }
 
     fn run(&self, engine: &dyn Engine, request: &Request) -> Result<Vec<Value>, ServeError> {
         let start = Instant::now();
-        let run = || engine.run(&request.inputs, &request.outputs, request.cancel.as_ref());
+        let cancel = request.cancel.as_ref().unwrap_or(&self.stop);
+        let _guard = request.cancel.clone().map(|own| self.stop.on_cancel(move || own.cancel()));
+        let run = || engine.run(&request.inputs, &request.outputs, Some(cancel));
         let result = catch_unwind(AssertUnwindSafe(run));
         self.observe(start.elapsed());
         match result {
