@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const out = join(root, '.cache', 'pack')
-const budget = { packed: 12e6, unpacked: 32e6 } // bytes, all packages that one user installs together
+const budget = { packed: 12e6, unpacked: 33e6 } // bytes, all packages that one user installs together
 const windows = process.platform === 'win32'
 const python = process.env.PYTHON ?? (windows ? 'python' : 'python3')
 
