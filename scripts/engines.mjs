@@ -53,6 +53,7 @@ const ENGINES = {
       `--reporter-outfile=${report}`,
       `./${file}`
     ],
+    read: readJUnit,
     mustPass: FLOAT16
   },
   deno: {
